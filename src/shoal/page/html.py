@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from shoal.page.picture import Picture
+    from shoal.page.section import Section
 
 
 MOST_DRAWN = 32
@@ -25,6 +26,11 @@ _DRAWN: dict[bytes, str] = {}
 def page(template: str, values: Mapping[str, Any]) -> str:
     """Fill a template of `page/templates`; a value that the template names and that is not given is an error."""
     return _environment().get_template(f"{template}.html").render(values)
+
+
+def section_page(opening: Mapping[str, Any], sections: Sequence[Section]) -> str:
+    """A page of sections; `opening` has the fields that stand before them, from the mark to the cautions, and the footer."""
+    return page("report", {**opening, "sections": sections})
 
 
 def inline(picture: Picture, name: str) -> str:

@@ -9,6 +9,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from shoal.page.number_text import share_text
+
 if TYPE_CHECKING:
     from shoal.page.picture import Picture
 
@@ -122,19 +124,19 @@ def draw_histograms(
     bins, most = max(1, len(before)), max([*before, *after, 1])
     bottom, tall = SMALL_HEIGHT - SMALL_BOTTOM, SMALL_HEIGHT - SMALL_BOTTOM - SMALL_TOP
     step = (SMALL_WIDTH - SMALL_LEFT - SMALL_RIGHT) / bins
-    bars = [
-        f'<rect class="before" x="{_px(SMALL_LEFT + i * step)}" y="{_px(bottom - tall * count / most)}" '
-        f'width="{_px(max(step - 1, step / 2))}" height="{_px(tall * count / most)}"/>'
+    wide = max(step - 1, step / 2)
+    bars = "".join(
+        f"M{_px(SMALL_LEFT + i * step)} {_px(bottom)}v{_px(-tall * count / most)}h{_px(wide)}V{_px(bottom)}z"
         for i, count in enumerate(before)
         if count
-    ]
+    )
     places = [(SMALL_LEFT, bottom)]
     for i, count in enumerate(after):
         y = bottom - tall * count / most
         places += [(SMALL_LEFT + i * step, y), (SMALL_LEFT + (i + 1) * step, y)]
     places.append((SMALL_WIDTH - SMALL_RIGHT, bottom))
     lines = [
-        *bars,
+        *([f'<path class="before" d="{bars}"/>'] if bars else []),
         f'<polyline class="line" points="{" ".join(f"{_px(x)},{_px(y)}" for x, y in places)}"/>',
         f'<path class="grid" d="M{_px(SMALL_LEFT)} {_px(bottom)}H{_px(SMALL_WIDTH - SMALL_RIGHT)}"/>',
         *_ends(SMALL_LEFT, ends, name),
@@ -143,19 +145,19 @@ def draw_histograms(
 
 
 def draw_records(places: Sequence[tuple[float, float]], ends: tuple[str, str], name: str, words: str) -> str:
-    """Draw records by original value (across) and published value (up), as shares of one range; and the line of no change."""
+    """Draw records by original value (across) and published value (up), as shares of one range; and the line of no change.
+
+    All records are one path of lines without length, which round ends make dots: a page may have a hundred such drawings.
+    """
     from markupsafe import Markup
 
     bottom = SMALL_HEIGHT - SMALL_BOTTOM
     wide, tall = SMALL_WIDTH - SIDE - SMALL_RIGHT, bottom - SMALL_TOP
-    dots = [
-        f'<circle class="dot thin" cx="{_px(SIDE + wide * x)}" cy="{_px(bottom - tall * y)}" r="2.2"/>'
-        for x, y in places
-    ]
+    dots = "".join(f"M{_px(SIDE + wide * x)} {_px(bottom - tall * y)}h0" for x, y in places)
     lines = [
         f'<path class="grid" d="M{_px(SIDE)} {_px(SMALL_TOP)}V{_px(bottom)}H{_px(SMALL_WIDTH - SMALL_RIGHT)}"/>',
         f'<path class="same" d="M{_px(SIDE)} {_px(bottom)}L{_px(SMALL_WIDTH - SMALL_RIGHT)} {_px(SMALL_TOP)}"/>',
-        *dots,
+        f'<path class="dots" d="{dots}"/>',
         *_ends(SIDE, ends, f"{name}, before"),
         _text("axis", "middle", f'transform="translate(34 {_px((SMALL_TOP + bottom) / 2)}) rotate(-90)"', "shown"),
     ]
@@ -200,7 +202,7 @@ def draw_ranges(lines: Sequence[tuple[str, float, tuple[float, float], tuple[flo
     bottom = SMALL_TOP + RANGE_STEP * len(lines) + 14
     found.append(f'<text x="{_px(RANGE_NAMES)}" y="{_px(bottom)}">0</text>')
     found.append(
-        f'<text x="{_px(RANGE_WIDTH - SMALL_RIGHT)}" y="{_px(bottom)}" text-anchor="end">{100 * most:.3g}\u00a0%</text>'
+        f'<text x="{_px(RANGE_WIDTH - SMALL_RIGHT)}" y="{_px(bottom)}" text-anchor="end">{share_text(most)}</text>'
     )
     head = f'<svg class="drawn" role="img" aria-label="{escape(words)}" viewBox="0 0 {RANGE_WIDTH:.0f} {tall:.0f}">'
     return Markup("\n".join([head, *found, "</svg>"]))  # noqa: S704 - our own drawing, every text escaped

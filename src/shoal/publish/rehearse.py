@@ -25,7 +25,7 @@ from shoal.guarantee.rounding import text_near
 from shoal.publish.plan.base import Plan
 from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.report.column_detail import FEW, NOTHING, Original, SampleSize, by_label, column_detail
-from shoal.publish.report.safe_k import rows_taking_part
+from shoal.publish.report.document import rows_taking_part
 
 VERSION = 1
 ROWS = 50_000

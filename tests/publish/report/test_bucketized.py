@@ -12,7 +12,8 @@ from shoal.engine.base import open_engine
 from shoal.policy.policy import Policy
 from shoal.publish.folder import MARK
 from shoal.publish.plan.methods import plan
-from shoal.publish.report.bucketized import group_page, group_report
+from shoal.publish.report.bucketized import group_report, group_sections
+from shoal.publish.report.document import report_page
 from tests.publish.reading import Page
 
 SMALL = {"age": [10, 10, 12, 12, 50, 50, 52, 52], "pay": [1, 9, 2, 8, 3, 7, 4, 6], "diag": list("aaabbabb")}
@@ -30,11 +31,12 @@ def reported(asked, roles=None, values=None, earlier=0):
     done = made.method.run(table, Source.seeded(1))
     content = {
         "dataset": "small", "date": "2026-01-01", "seal": "0" * 64, "sentence": made.claims[0].words(),
-        "not_promised": ["nothing else"], "ledger": {"unbounded_releases": earlier},
+        "not_promised": ["nothing else"],
+        "ledger": {"unbounded_releases": earlier, "charges": 0, "epsilon": "0", "delta": "0"},
     }  # fmt: skip
     found = group_report(made, table, done, content)
     json.dumps(found, allow_nan=False)
-    page = group_page(found)
+    page = report_page(found, group_sections(found))
     assert Page(page).faults == []
     return found, page
 
@@ -50,7 +52,7 @@ def test_groups_are_counted():
     # Two groups of ages around 11 and 51: 8 of 3208 of the sum of squares is inside groups.
     assert found["unlike"]["attributes"] == [{"name": "age", "loss": pytest.approx(100 * 8 / 3208)}]
     assert "two buckets only" in " ".join(found["cautions"])
-    assert page.count("<svg") == 1
+    assert page.count('<svg class="drawn"') == 1
 
 
 def test_values_of_a_group_that_are_all_equal_are_a_caution():

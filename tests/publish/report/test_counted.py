@@ -17,8 +17,8 @@ from shoal.publish.folder import MARK
 from shoal.publish.plan.methods import plan
 from shoal.publish.rehearse import Proportion
 from shoal.publish.report import counted
-from shoal.publish.report.counted import counted_report
-from shoal.publish.report.counted_page import counted_page
+from shoal.publish.report.counted import counted_report, counted_sections
+from shoal.publish.report.document import report_page
 from shoal.publish.run.release import release
 from shoal.publish.verify.standalone import HANDBOOK
 from tests.publish.reading import Page
@@ -54,11 +54,11 @@ def reported(values, roles, asked, earlier=0, seed=1, **other):
         "sentence": made.claims[0].words(),
         "guarantee": {"l": made.method.clustering.requirement.l, "t": None},
         "not_promised": ["nothing else"],
-        "ledger": {"unbounded_releases": earlier},
+        "ledger": {"unbounded_releases": earlier, "charges": 0, "epsilon": "0", "delta": "0"},
     }
     found = counted_report(made, table, masked, content)
     json.dumps(found, allow_nan=False)
-    page = Page(counted_page(found))
+    page = Page(report_page(found, counted_sections(found)))
     assert page.faults == []
     return found, page.text, masked
 

@@ -13,7 +13,15 @@ import numpy as np
 import pytest
 
 from shoal.publish.folder import MARK
-from shoal.publish.report.noisy_counts import POOR, _cautions, _table, error_picture, expected_error, noisy_counts_page
+from shoal.publish.report.document import report_page
+from shoal.publish.report.noisy_counts import (
+    POOR,
+    _cautions,
+    _table,
+    error_picture,
+    expected_error,
+    noisy_counts_sections,
+)
 from tests.publish.noisy_clinic import publish
 from tests.publish.reading import Page
 
@@ -94,7 +102,7 @@ def test_a_report_without_synthetic_rows_has_no_column_for_them(reported):
         "mean_synthetic_distance": None,
         "tables": [{**one, "synthetic_distance": None} for one in values["tables"]],
     }
-    page = Page(noisy_counts_page(alone))
+    page = Page(report_page(alone, noisy_counts_sections(alone)))
     assert page.faults == []
     assert "Synthetic" not in page.text
     assert "taking part" in page.text

@@ -21,7 +21,8 @@ from scipy.stats import binom
 from shoal.data.type import Type
 from shoal.guarantee.safe_k import frontier as outlook
 from shoal.publish.folder import MARK
-from shoal.publish.report.safe_k import MOST_LABELS, count_published, safe_k_report, sample_sizes, write_safe_k_report
+from shoal.publish.report.document import write_custodian_report
+from shoal.publish.report.safe_k import MOST_LABELS, count_published, safe_k_report, safe_k_sections, sample_sizes
 from tests.publish.made import csv_of, folders, planned, scanned, sealed
 from tests.publish.reading import Page
 
@@ -41,6 +42,12 @@ def _few_solutions(monkeypatch):
     monkeypatch.setattr("shoal.publish.report.safe_k.frontier", lambda promise, _: solved_once(promise))
 
 
+def write(plan, table, public, private, content):
+    """Write the report on a plan with a fixed scheme."""
+    values = safe_k_report(plan, table, plan.method.partition.scheme, public, content)
+    write_custodian_report(private, values, safe_k_sections(plan, values))
+
+
 def reported(tmp_path, kind="row", original=None, shown=SHOWN, **plan):
     """A report on files written by hand, so that every number can be followed."""
     made = planned(kind, **plan)
@@ -49,7 +56,7 @@ def reported(tmp_path, kind="row", original=None, shown=SHOWN, **plan):
     content = sealed(made)
     for entry in content["tables"]:
         (public / entry["file"]).write_text(csv_of(shown), encoding="utf-8")
-    write_safe_k_report(made, table, made.method.partition.scheme, public, private, content)
+    write(made, table, public, private, content)
     return json.loads((private / "report.json").read_text(encoding="utf-8")), private
 
 
@@ -230,7 +237,7 @@ def test_the_public_folder_stays_as_it_is(tmp_path):
     public, private = folders(tmp_path)
     (public / "table.csv").write_text(csv_of({"age": ["[0, 10)"], "place": ["north"]}), encoding="utf-8")
     before = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in public.iterdir()}
-    write_safe_k_report(made, table, made.method.partition.scheme, public, private, sealed(made))
+    write(made, table, public, private, sealed(made))
     assert {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in public.iterdir()} == before
     assert sorted(path.name for path in private.iterdir()) == ["report.html", "report.json"]
 
@@ -251,7 +258,7 @@ def test_the_page_is_sound_and_repeats(tmp_path, kind):
         (public / entry["file"]).write_text(csv_of(SHOWN), encoding="utf-8")
     pages = []
     for _ in range(2):
-        write_safe_k_report(made, table, made.method.partition.scheme, public, private, content)
+        write(made, table, public, private, content)
         pages.append((private / "report.html").read_text(encoding="utf-8"))
     assert pages[0] == pages[1]
     assert Page(pages[0]).faults == []

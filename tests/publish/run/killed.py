@@ -10,7 +10,7 @@ import pytest
 
 from shoal.files.work_folder import WorkFolder
 from shoal.ledger.ledger import Ledger
-from shoal.publish.folder import MARK, write_report
+from shoal.publish.report.document import MethodSections, report_opening
 from tests.publish.clinic import publish
 
 POINTS = (
@@ -37,11 +37,14 @@ def stop(*_, **__):
     raise KilledError
 
 
-def small_report(plan, table, recoding, public, private, content):
+def small_report(plan, table, recoding, public, content):
     """A report that takes no time."""
-    values = {"for_the_holder_only": MARK, "seal": content["seal"], "cautions": [], "columns": []}
-    write_report(private, values, "<p>a report</p>")
-    return values
+    return {**report_opening(content), "cautions": [], "notes": [], "columns": []}
+
+
+def small_sections(plan, values):
+    """Its sections: nothing but what every report has."""
+    return MethodSections([], [], [], [])
 
 
 @contextmanager
@@ -58,7 +61,8 @@ def kill(folder: Path, point: str, **options) -> None:
     with without_cleanup() as patch:
         if point != "end":
             patch.setattr(f"shoal.publish.run.release.{point}", stop)
-        patch.setattr("shoal.publish.report.safe_k.write_safe_k_report", small_report)
+        patch.setattr("shoal.publish.report.safe_k.safe_k_report", small_report)
+        patch.setattr("shoal.publish.report.safe_k.safe_k_sections", small_sections)
         if point == "end":
             publish(folder, **options)
             return

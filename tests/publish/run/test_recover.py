@@ -19,7 +19,7 @@ from shoal.publish.run.recover import recover, recover_runs, recover_target
 from tests.publish.clinic import planned as clinic_plan
 from tests.publish.clinic import publish
 from tests.publish.release_folder import account
-from tests.publish.run.killed import POINTS, kill, small_report
+from tests.publish.run.killed import POINTS, kill, small_report, small_sections
 
 FINISHED = POINTS[POINTS.index("place") :]
 CHARGED = POINTS[POINTS.index("_write") :]
@@ -27,7 +27,8 @@ CHARGED = POINTS[POINTS.index("_write") :]
 
 @pytest.fixture
 def quick(monkeypatch):
-    monkeypatch.setattr("shoal.publish.report.safe_k.write_safe_k_report", small_report)
+    monkeypatch.setattr("shoal.publish.report.safe_k.safe_k_report", small_report)
+    monkeypatch.setattr("shoal.publish.report.safe_k.safe_k_sections", small_sections)
 
 
 @pytest.fixture(autouse=True)
@@ -98,7 +99,7 @@ def test_a_forced_replacement_that_is_killed_loses_neither_release(tmp_path, qui
     assert new != old
     assert is_own_release(tmp_path / "out")
     if report:
-        assert json.loads((tmp_path / "out.holder" / "report.json").read_text())["seal"] == new
+        assert json.loads((tmp_path / "out.holder" / "report.json").read_text())["certificate"] == new
     assert account(tmp_path).releases == 2
 
 

@@ -153,7 +153,7 @@ def test_a_report_that_fails_does_not_take_the_release_with_it(tmp_path, monkeyp
     def broken(*_):
         raise KeyError("x")
 
-    monkeypatch.setattr("shoal.publish.report.safe_k.write_safe_k_report", broken)
+    monkeypatch.setattr("shoal.publish.report.safe_k.safe_k_report", broken)
     made = publish(tmp_path, report=True)
     require(verify(made.folder))
     assert made.custodian_folder is None

@@ -10,7 +10,9 @@ from shoal.guarantee.sentences import growth, short
 from shoal.guarantee.unit import Unit
 from shoal.ledger.look import LookCount, look_words
 from shoal.page.html import page
+from shoal.page.number_text import count_words
 from shoal.page.picture import Mark, Picture, PlotAxis, Series
+from shoal.page.section import Fact
 from shoal.page.svg import draw_curve
 from shoal.publish.certificate.model import (
     AnyModel,
@@ -21,10 +23,12 @@ from shoal.publish.certificate.model import (
     ChargeEntry,
     CountedCertificate,
     CountedLedgerEntry,
+    CurvePointEntry,
     FullDomainCertificate,
     LedgerEntry,
     LookEntry,
     NoisyCountsCertificate,
+    PromiseEntry,
     SafeKCertificate,
     SampleCertificate,
     SampleEntry,
@@ -76,8 +80,6 @@ RANDOMNESS = {
 }
 MOST_ENTRIES = 30
 """Charges that are listed one by one."""
-
-Fact = tuple[str, str, str]
 
 
 def certificate_page(certificate: AnyModel) -> str:
@@ -149,9 +151,9 @@ def _safe_k_fields(certificate: SafeKCertificate) -> dict[str, Any]:
         "views": _views(certificate.views, certificate.tables, certificate.samples),
         "about_views": _about_views(certificate.views),
         **_curve(certificate, unit),
-        "about_ledger": _about_ledger(certificate.ledger),
-        "entries": _entries(certificate.ledger.entries),
-        "totals": _totals(certificate.ledger),
+        "about_ledger": ledger_words(certificate.ledger),
+        "entries": charge_lines(certificate.ledger.entries),
+        "totals": charge_totals(certificate.ledger),
         "footer": f"This page says what certificate.json (format {certificate.format}) says. Costs are rounded up, so no number "
         "here is better than the true one. Everything on this page that was computed from the data is covered by the promise.",
     }
@@ -161,11 +163,6 @@ def _cost(text: str) -> str:
     """A cost as it was typed if that is a short decimal, else rounded up."""
     typed = exact_text(exact(text))
     return typed if len(typed) <= 10 and "/" not in typed else certificate_text(exact(text))
-
-
-def count_words(number: int, what: str) -> str:
-    """A number of things, in words that agree with it."""
-    return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def _warnings(unbounded: int) -> list[str]:
@@ -255,21 +252,27 @@ def _sample(sample: SampleEntry, unit: Unit) -> list[Fact]:
 def _curve(certificate: SafeKCertificate, unit: Unit) -> dict[str, Any]:
     """The curve of the whole release: for whom it holds, its picture, and its points."""
     promised = certificate.guarantee
-    picture = _picture(certificate, unit)
+    picture = release_curve_picture(certificate.curve, promised)
     return {
         "about_curve": _about_curve(certificate, unit),
         "curve_picture": draw_curve(picture),
         "curve_caption": picture.caption,
-        "curve": [
-            (_cost(point.epsilon), certificate_text(exact(point.delta)), point.epsilon == promised.epsilon)
-            for point in certificate.curve
-        ],
+        "curve": curve_lines(certificate.curve, promised),
     }
 
 
-def _picture(certificate: SafeKCertificate, unit: Unit) -> Picture:
-    promised = certificate.guarantee
-    places = [(float(exact(point.epsilon)), float(exact(point.delta))) for point in certificate.curve]
+def curve_lines(curve: Sequence[CurvePointEntry], promised: PromiseEntry) -> list[tuple[str, str, bool]]:
+    """The points of a curve as lines of a table, and which of them is promised."""
+    return [
+        (_cost(point.epsilon), certificate_text(exact(point.delta)), point.epsilon == promised.epsilon)
+        for point in curve
+    ]
+
+
+def release_curve_picture(curve: Sequence[CurvePointEntry], promised: PromiseEntry) -> Picture:
+    """The curve of a whole release as its certificate lists it, with what is promised."""
+    unit = promised.unit.unit()
+    places = [(float(exact(point.epsilon)), float(exact(point.delta))) for point in curve]
     return Picture(
         title=f"delta of the whole release at each epsilon, for {unit.words()}",
         x=PlotAxis("epsilon (log of the largest ratio)"),
@@ -348,7 +351,8 @@ def _about_views(views: ViewsEntry | None) -> str:
     )
 
 
-def _about_ledger(ledger: LedgerEntry) -> str:
+def ledger_words(ledger: LedgerEntry) -> str:
+    """What else had been charged when a release was made, and who looked at the table before."""
     others = len(ledger.entries) - 1
     first = (
         "No other release of this dataset had been charged when this one was made."
@@ -365,7 +369,7 @@ def _about_looks(looks: Sequence[LookEntry] | None) -> str:
     return "" if looks is None else f" {look_words([LookCount(**each.to_json()) for each in looks])}"
 
 
-def _entries(entries: Sequence[ChargeEntry]) -> list[tuple[str, str, str, bool]]:
+def charge_lines(entries: Sequence[ChargeEntry]) -> list[tuple[str, str, str, bool]]:
     """One line for each charge; the earliest of very many are added up."""
     shown = [
         (f"charge {entry.number}", _cost(entry.epsilon), _cost(entry.delta), False)
@@ -381,7 +385,8 @@ def _entries(entries: Sequence[ChargeEntry]) -> list[tuple[str, str, str, bool]]
     return shown
 
 
-def _totals(ledger: LedgerEntry) -> list[Fact]:
+def charge_totals(ledger: LedgerEntry) -> list[Fact]:
+    """What all charges of a dataset add up to, and the custodian's ceiling."""
     total, budget, composed = ledger.total, ledger.budget, ledger.epsilon_composed
     found = [("added up", f"({_cost(total.epsilon)}, {_cost(total.delta)})", "epsilons and deltas, one by one")]
     if composed is not None:
@@ -421,9 +426,9 @@ def _noisy_counts_fields(certificate: NoisyCountsCertificate) -> dict[str, Any]:
         "views": _views(certificate.views, certificate.tables, certificate.samples),
         "about_views": _about_views(certificate.views),
         "about_synthetic": _about_synthetic(certificate),
-        "about_ledger": _about_ledger(certificate.ledger),
-        "entries": _entries(certificate.ledger.entries),
-        "totals": _totals(certificate.ledger),
+        "about_ledger": ledger_words(certificate.ledger),
+        "entries": charge_lines(certificate.ledger.entries),
+        "totals": charge_totals(certificate.ledger),
         "footer": f"This page says what certificate.json (format {certificate.format}) says. Costs are rounded up, so no number "
         "here is better than the true one. Everything on this page that was computed from the data is covered by the promise.",
     }
@@ -545,9 +550,9 @@ def _centroids_fields(certificate: CentroidsCertificate) -> dict[str, Any]:
             }
             for own in certificate.attributes
         ],
-        "about_ledger": _about_ledger(certificate.ledger),
-        "entries": _entries(certificate.ledger.entries),
-        "totals": _totals(certificate.ledger),
+        "about_ledger": ledger_words(certificate.ledger),
+        "entries": charge_lines(certificate.ledger.entries),
+        "totals": charge_totals(certificate.ledger),
         "footer": f"This page says what certificate.json (format {certificate.format}) says. Costs are rounded up, so no number "
         "here is better than the true one. Everything on this page that was computed from the data is covered by the promise.",
     }
@@ -638,9 +643,9 @@ def _boxes_fields(certificate: BoxesCertificate) -> dict[str, Any]:
             }
             for own in certificate.attributes
         ],
-        "about_ledger": _about_ledger(certificate.ledger),
-        "entries": _entries(certificate.ledger.entries),
-        "totals": _totals(certificate.ledger),
+        "about_ledger": ledger_words(certificate.ledger),
+        "entries": charge_lines(certificate.ledger.entries),
+        "totals": charge_totals(certificate.ledger),
         "footer": f"This page says what certificate.json (format {certificate.format}) says. Costs are rounded up, so no number "
         "here is better than the true one. Everything on this page that was computed from the data is covered by the promise.",
     }
@@ -709,7 +714,7 @@ def _counted_fields(certificate: CountedCertificate) -> dict[str, Any]:
         "warned": _counted_warnings(certificate.ledger.unbounded_releases),
         "parameters": _counted_parameters(certificate),
         "table": certificate.tables[0],
-        "about_ledger": _about_counted_ledger(certificate.ledger),
+        "about_ledger": uncharged_ledger_words(certificate.ledger),
         "about_verify": _about_counted_verify(certificate),
         "footer": f"This page says what certificate.json (format {certificate.format}) says.",
     }
@@ -744,7 +749,8 @@ def _counted_warnings(unbounded: int) -> list[str]:
     return [f"{many} a guarantee that does not add up, by whatever method. {together}"]
 
 
-def _about_counted_ledger(ledger: CountedLedgerEntry) -> str:
+def uncharged_ledger_words(ledger: CountedLedgerEntry) -> str:
+    """The same for a release that has no price."""
     first = "The custodian's ledger notes this release as unbounded: no epsilon says what it gives away together with others."
     if not ledger.charges:
         return f"{first} Nothing had been charged for this dataset when it was made.{_about_looks(ledger.looks)}"
@@ -791,7 +797,7 @@ def _sample_fields(certificate: SampleCertificate) -> dict[str, Any]:
         ],
         "file": table.file,
         "recoding": [(column, table.recoding[column]) for column in table.columns],
-        "about_ledger": _about_counted_ledger(certificate.ledger),
+        "about_ledger": uncharged_ledger_words(certificate.ledger),
         "about_verify": "Both recompute every hash and the seal, compare the certificate with the locked plan, and look at every "
         "label and the order of the rows; they check that the rate is written with two digits or is the declared one, and that "
         "it is not above what any table allows. That it is safe for this table rests on the program: the table's counts are "
@@ -818,7 +824,7 @@ def _bucketized_fields(certificate: BucketizedCertificate) -> dict[str, Any]:
         "parameters": _bucketized_parameters(certificate),
         "tables": certificate.tables,
         "buckets": [(name, ", ".join(labels)) for name, labels in certificate.buckets.items()],
-        "about_ledger": _about_counted_ledger(certificate.ledger),
+        "about_ledger": uncharged_ledger_words(certificate.ledger),
         "about_verify": _about_group_verify(certificate),
         "footer": f"This page says what certificate.json (format {certificate.format}) says.",
     }
@@ -869,7 +875,7 @@ def _full_domain_fields(certificate: FullDomainCertificate) -> dict[str, Any]:
             for name in table.columns
         ],
         "heights": [(name, own.heights) for name, own in closeness.items() if own.heights],
-        "about_ledger": _about_counted_ledger(certificate.ledger),
+        "about_ledger": uncharged_ledger_words(certificate.ledger),
         "about_verify": _about_full_domain_verify(certificate),
         "footer": f"This page says what certificate.json (format {certificate.format}) says.",
     }

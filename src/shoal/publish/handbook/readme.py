@@ -54,14 +54,14 @@ class Code(NamedTuple):
 Block = Paragraph | Points | LinesOfTable | Code
 
 
-class Section(NamedTuple):
+class ReadmeSection(NamedTuple):
     """A heading with its blocks."""
 
     title: str
     blocks: tuple[Block, ...]
 
 
-def sections(handbook: Handbook) -> tuple[Section, ...]:
+def sections(handbook: Handbook) -> tuple[ReadmeSection, ...]:
     """Everything that the first page says after its head."""
     certificate = handbook.certificate
     promised: tuple[Block, ...] = (
@@ -72,18 +72,18 @@ def sections(handbook: Handbook) -> tuple[Section, ...]:
     )
     verify = certificate["how_to_verify"]
     return (
-        Section(
+        ReadmeSection(
             "What this is",
             (*(Paragraph(words) for words in _about(handbook)), *_table_list(handbook), *_noise_list(handbook)),
         ),
-        Section("What was promised", promised),
+        ReadmeSection("What was promised", promised),
         *_treatments(handbook),
-        Section("How to read a label", tuple(_labels(handbook))),
-        Section("How to weight", tuple(Paragraph(words) for words in _weights(handbook))),
-        Section("What not to do", (Points(tuple(_warnings(handbook))),)),
-        Section("How to open it", tuple(_programs(handbook))),
-        Section("How to verify it", (Paragraph(f"{verify[:1].upper()}{verify[1:]}."),)),
-        Section("The other files", (_files(handbook),)),
+        ReadmeSection("How to read a label", tuple(_labels(handbook))),
+        ReadmeSection("How to weight", tuple(Paragraph(words) for words in _weights(handbook))),
+        ReadmeSection("What not to do", (Points(tuple(_warnings(handbook))),)),
+        ReadmeSection("How to open it", tuple(_programs(handbook))),
+        ReadmeSection("How to verify it", (Paragraph(f"{verify[:1].upper()}{verify[1:]}."),)),
+        ReadmeSection("The other files", (_files(handbook),)),
     )
 
 
@@ -343,7 +343,7 @@ def _table_list(handbook: Handbook) -> Iterator[Block]:
 # --- what was done before the method ---------------------------------------------------------------------------------------
 
 
-def _treatments(handbook: Handbook) -> Iterator[Section]:
+def _treatments(handbook: Handbook) -> Iterator[ReadmeSection]:
     """What was done to values before the method saw them; nothing for a release without such steps."""
     columns = treated_columns(handbook)
     if not columns:
@@ -387,7 +387,7 @@ def _treatments(handbook: Handbook) -> Iterator[Section]:
         blocks.append(
             Paragraph(f"The matrix of PRAM for {_names(large)} follows from `policy.lock.yaml`, under `treatments`.")
         )
-    yield Section("What was done to the values before", tuple(blocks))
+    yield ReadmeSection("What was done to the values before", tuple(blocks))
 
 
 # --- how to read a label ---------------------------------------------------------------------------------------------------
@@ -801,7 +801,7 @@ def _pieces(text: str) -> Pieces:
     return [(piece, place % 2 == 1) for place, piece in enumerate(visible(text).split("`")) if piece]
 
 
-def _html(section: Section) -> dict[str, object]:
+def _html(section: ReadmeSection) -> dict[str, object]:
     blocks: list[dict[str, object]] = []
     for block in section.blocks:
         if isinstance(block, Paragraph):

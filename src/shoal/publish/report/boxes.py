@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,20 +16,13 @@ from shoal.anonymize.cluster.lattice import NumberLattice
 from shoal.anonymize.method.box_microaggregation import BoxRows
 from shoal.assess.distortion.correlation import CorrelationChange, correlations
 from shoal.engine.base import Table
-from shoal.page.html import page
-from shoal.publish.certificate.page import Fact
-from shoal.publish.folder import write_report
+from shoal.page.number_text import number_text, share_text
+from shoal.page.section import Block, DataTable, Fact, FactList, Section, Words, heads
 from shoal.publish.plan.boxes import BoxesPlan
 from shoal.publish.report.columns import ColumnChange, column_change, picture
 from shoal.publish.report.counted import list_correlations
-from shoal.publish.report.counted_page import (
-    correlation_line,
-    correlation_words,
-    drawn_column,
-    moments_line,
-    number_words,
-)
-from shoal.publish.report.safe_k import page_opening, report_opening, rows_taking_part
+from shoal.publish.report.document import MethodSections, report_opening, rows_taking_part
+from shoal.publish.report.sections import column_sections, correlation_section, moments_table, row_facts
 
 Array = npt.NDArray[Any]
 Codes = npt.NDArray[np.int64]
@@ -56,15 +48,6 @@ ALL_ROWS = (
 )
 
 
-def write_boxes_report(
-    plan: BoxesPlan, table: Table, made: BoxRows, private: Path, content: dict[str, Any]
-) -> dict[str, Any]:
-    """Write report.json and report.html into the custodian's folder."""
-    values = boxes_report(plan, table, made, content)
-    write_report(private, values, boxes_page(values))
-    return values
-
-
 def boxes_report(plan: BoxesPlan, table: Table, made: BoxRows, content: Mapping[str, Any]) -> dict[str, Any]:
     """The custodian's report as the plain values that report.json holds."""
     compared = _compare(plan, table, made)
@@ -79,7 +62,6 @@ def boxes_report(plan: BoxesPlan, table: Table, made: BoxRows, content: Mapping[
         },
         "boxes": {"all": len(measured.boxes), "half_width": plan.setting.half_width, "fewest_rows": plan.fewest_rows},
         "cautions": [],
-        "not_promised": list(content["not_promised"]),
         "notes": list(table.notes),
         "attributes": [one.to_json(plan) for one in compared.values()],
         "columns": [{"name": name, **one.picture()} for name, one in compared.items()],
@@ -177,65 +159,46 @@ def _cautions(found: Mapping[str, Any], plan: BoxesPlan) -> list[str]:
     return said
 
 
-# --- the page ---------------------------------------------------------------------------------------------------------
+# --- the sections -----------------------------------------------------------------------------------------------------
 
 
-def boxes_page(values: dict[str, Any]) -> str:
-    """The report as a page of HTML without scripts, from its plain values."""
+def boxes_sections(values: Mapping[str, Any]) -> MethodSections:
+    """The sections of the report, from its plain values."""
     attributes = {one["name"]: one for one in values["attributes"]}
-    most = max((one["distance"] or 0.0 for one in attributes.values()), default=0.0)
-    return page(
-        "boxes_report",
-        {
-            **page_opening(values),
-            "rows": _row_facts(values),
-            "about_distance": "The original has no rows, so there is nothing to compare."
-            if not attributes
-            else "How far the published distribution of each attribute is from the original's: by noise, because values "
-            f"are spread inside boxes{', and because not all rows took part' if _set_aside(values) else ''}.",
-            "attributes": [_line(one, most) for one in attributes.values()],
-            "moments": [moments_line(one) for one in attributes.values() if one["mean_before"] is not None],
-            "columns": [drawn_column(column, attributes[column["name"]], "faces") for column in values["columns"]],
-            "about_correlations": correlation_words(values["correlations"]),
-            "correlations": [correlation_line(pair) for pair in (values["correlations"] or {"listed": []})["listed"]],
-            "not_promised": values["not_promised"],
-            "methods": [*METHODS, *([ALL_ROWS] if _set_aside(values) else [])],
-        },
+    set_aside = values["rows"]["taking_part"] != values["rows"]["in"]
+    near: list[Block] = [Words("The original has no rows, so there is nothing to compare.")]
+    if attributes:
+        why = "by noise, because values are spread inside boxes"
+        lines = [(one["name"], _distance(one), share_text(one["gap"])) for one in attributes.values()]
+        near = [
+            Words(
+                "How far the published distribution of each attribute is from the original's: "
+                f"{why}{', and because not all rows took part' if set_aside else ''}."
+            ),
+            DataTable(heads(["attribute"], ["distance", "largest gap"]), lines),
+        ]
+    return MethodSections(
+        rows=[FactList(_row_facts(values))],
+        columns=[
+            Section("How near the rows are", near),
+            *moments_table(list(attributes.values())),
+            *column_sections(values["columns"], attributes),
+        ],
+        findings=[correlation_section(values["correlations"])],
+        methods=[*METHODS, *([ALL_ROWS] if set_aside else [])],
     )
-
-
-def _set_aside(values: Mapping[str, Any]) -> bool:
-    """Whether rows of the original did not take part."""
-    return bool(values["rows"]["taking_part"] != values["rows"]["in"])
 
 
 def _row_facts(values: Mapping[str, Any]) -> list[Fact]:
     rows, boxes = values["rows"], values["boxes"]
-    found: list[Fact] = [("in the original", f"{rows['in']:,}", "")]
-    if _set_aside(values):
-        found.append(
-            ("taking part", f"{rows['taking_part']:,}", "those of each unit that the policy counts, at random")
-        )
     return [
-        *found,
+        *row_facts(rows, "those of each unit that the policy counts, at random"),
         ("published", f"{rows['published']:,}", "a noisy number, and nobody's rows"),
         ("boxes", f"{boxes['all']:,}", f"each count is off by up to {boxes['half_width']:.3g} in 95 of 100 cases"),
     ]
 
 
-def _line(one: Mapping[str, Any], most: float) -> dict[str, Any]:
-    width = 100 * (one["distance"] or 0.0) / most if most > 0 else 0.0
-    return {
-        "name": one["name"],
-        "width": f"{width:.2f}",
-        "distance": _distance(one),
-        "gap": f"{number_words(100 * one['gap'])}\u00a0%",
-    }
-
-
 def _distance(one: Mapping[str, Any]) -> str:
-    if one["distance"] is None:
-        return "–"
-    if one["in_deviations"]:
-        return f"{number_words(one['distance'])} sd"
-    return f"{number_words(100 * one['distance'])}\u00a0%"
+    if one["distance"] is not None and one["in_deviations"]:
+        return f"{number_text(one['distance'])} sd"
+    return share_text(one["distance"])

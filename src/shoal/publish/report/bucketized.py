@@ -5,8 +5,8 @@ It is computed from the records before they were parted, and from the groups. No
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,26 +18,17 @@ from shoal.data.hierarchy.level import MISSING
 from shoal.data.type import spell, texts
 from shoal.engine.base import Table
 from shoal.guarantee.rounding import exact_text, text_near
-from shoal.page.html import page
+from shoal.page.number_text import count_words, percent_text, share_text
+from shoal.page.section import DataTable, Fact, FactList, Figure, Section, Words, heads
 from shoal.page.svg import draw_ranges
-from shoal.publish.certificate.page import Fact, count_words
-from shoal.publish.folder import write_report
 from shoal.publish.plan.bucketized import GroupPlan
 from shoal.publish.report.columns import column_change
 from shoal.publish.report.counted import group_size_histogram, information_loss
-from shoal.publish.report.safe_k import page_opening, report_opening
+from shoal.publish.report.document import MethodSections, report_opening
+from shoal.publish.report.sections import ALL_SHOWN, ONE_ROW, SORTED, earlier_caution, row_facts, size_bars
 
 MOST_SHOWN = 24
 """Values or buckets of an attribute that are listed, the most frequent first where there are more."""
-
-
-def write_group_report(
-    plan: GroupPlan, table: Table, made: LinkedMicrodata, private: Path, content: dict[str, Any]
-) -> dict[str, Any]:
-    """Write report.json and report.html into the custodian's folder."""
-    values = group_report(plan, table, made, content)
-    write_report(private, values, group_page(values))
-    return values
 
 
 def group_report(plan: GroupPlan, table: Table, made: LinkedMicrodata, content: dict[str, Any]) -> dict[str, Any]:
@@ -53,14 +44,13 @@ def group_report(plan: GroupPlan, table: Table, made: LinkedMicrodata, content: 
         "asked": {"l": plan.l, "t": None if plan.t is None else exact_text(plan.t)},
         "achieved_t": exact_text(made.achieved_t) if isinstance(made.achieved_t, Fraction) else None,
         "rows": {"in": table.rows(), "taking_part": made.original.rows(), "published": made.records.rows()},
-        "not_promised": list(content["not_promised"]),
         "notes": list(table.notes),
         "groups": group_size_histogram(None, plan.k, made.groups),
         "held": attributes,
         "unlike": loss,
         "cautions": [],
     }
-    found["cautions"] = _cautions(found, content["ledger"]["unbounded_releases"])
+    found["cautions"] = _cautions(found)
     return found
 
 
@@ -122,7 +112,7 @@ def _loss(plan: GroupPlan, made: LinkedMicrodata) -> dict[str, Any]:
     }
 
 
-def _cautions(found: dict[str, Any], earlier: int) -> list[str]:
+def _cautions(found: dict[str, Any]) -> list[str]:
     said = []
     for one in found["held"]:
         if one["one_value"]:
@@ -133,15 +123,10 @@ def _cautions(found: dict[str, Any], earlier: int) -> list[str]:
             )
         if found["show"] == "bucket" and one["kinds"] == 2:
             said.append(f"'{one['name']}' is shown in two buckets only: a larger t, or a larger k, allows more.")
-    if earlier:
-        said.append(
-            f"The ledger notes {count_words(earlier, 'earlier release')} of this dataset without bound. Tables about the same "
-            "people can be compared, and then groups hide fewer."
-        )
-    return said
+    return [*said, *earlier_caution(found["ledger"])]
 
 
-# --- the page ---------------------------------------------------------------------------------------------------------
+# --- the sections ---------------------------------------------------------------------------------------------------------
 
 ABOUT = (
     "Shares: how many records of a group have a bucket or value, over the size of the group; in the whole table likewise.",
@@ -156,34 +141,32 @@ ABOUT = (
 )
 
 
-def group_page(report: dict[str, Any]) -> str:
-    """The custodian's report as a page of HTML without scripts, from its plain values."""
+def group_sections(report: Mapping[str, Any]) -> MethodSections:
+    """The sections of the report, from its plain values."""
     t = None if report["asked"]["t"] is None else float(Fraction(report["asked"]["t"]))
-    return page(
-        "bucketized_report",
-        {
-            **page_opening(report),
-            "notes": report["notes"],
-            "rows": _row_facts(report["rows"]),
-            "facts_of_groups": _group_facts(report),
-            "histogram": report["groups"]["histogram"],
-            "attributes": [_attribute(one, t, report) for one in report["held"]],
-            "about_loss": _about_loss(report),
-            "loss": [(one["name"], _percent(one["loss"])) for one in report["unlike"]["attributes"]],
-            "not_promised": report["not_promised"],
-            "methods": ABOUT,
-        },
+    rows: list[Fact] = [
+        *row_facts(report["rows"], ONE_ROW),
+        ("published", f"{report['rows']['published']:,}", SORTED),
+        ALL_SHOWN,
+    ]
+    unlike = DataTable(
+        heads(["quasi-identifier"], ["unlike"]),
+        [(one["name"], percent_text(one["loss"])) for one in report["unlike"]["attributes"]],
+    )
+    return MethodSections(
+        rows=[FactList(rows)],
+        columns=[Section("What groups hold", []), *(_attribute(one, t, report) for one in report["held"])],
+        findings=[
+            Section(
+                "Groups", [FactList(_group_facts(report)), size_bars(report["groups"]["histogram"], "group", "record")]
+            ),
+            Section("How alike the records of a group are", [Words(_about_loss(report)), unlike]),
+        ],
+        methods=ABOUT,
     )
 
 
-def _row_facts(rows: dict[str, Any]) -> list[Fact]:
-    found: list[Fact] = [("in the original", f"{rows['in']:,}", "")]
-    if rows["taking_part"] != rows["in"]:
-        found.append(("taking part", f"{rows['taking_part']:,}", "one row of each unit, chosen at random"))
-    return [*found, ("published", f"{rows['published']:,}", "in the order of their own values")]
-
-
-def _group_facts(report: dict[str, Any]) -> list[Fact]:
+def _group_facts(report: Mapping[str, Any]) -> list[Fact]:
     own, asked = report["groups"], report["asked"]
     sizes = f"{own['smallest']:,}" + (f" to {own['largest']:,}" if own["largest"] != own["smallest"] else "")
     found: list[Fact] = [
@@ -191,7 +174,7 @@ def _group_facts(report: dict[str, Any]) -> list[Fact]:
     ]
     if asked["l"] is not None:
         worst = max(one["largest_share"] for one in report["held"])
-        found.append(("largest share of a value", _percent(100 * worst), f"1/{asked['l']} was allowed"))
+        found.append(("largest share of a value", share_text(worst), f"1/{asked['l']} was allowed"))
     if asked["t"] is not None and report["achieved_t"] is not None:
         reached = Fraction(report["achieved_t"])
         found.append(("t reached", text_near(reached), f"{report['achieved_t']} exactly; {asked['t']} was allowed"))
@@ -200,46 +183,44 @@ def _group_facts(report: dict[str, Any]) -> list[Fact]:
     return found
 
 
-def _attribute(one: dict[str, Any], t: float | None, report: dict[str, Any]) -> dict[str, Any]:
+def _attribute(one: Mapping[str, Any], t: float | None, report: Mapping[str, Any]) -> Section:
+    framed = t if report["show"] == "bucket" else None  # t is about buckets
     lines = [
         (
             each["label"],
             each["share"],
             (each["least"], each["most"]),
-            None if t is None or report["show"] != "bucket" else (each["share"] / t, min(1.0, each["share"] * t)),
+            None if framed is None else (each["share"] / framed, min(1.0, each["share"] * framed)),
         )
         for each in one["shown"]
     ]
     what = "buckets" if report["show"] == "bucket" else "values"
     more = "" if one["kinds"] <= len(one["shown"]) else f" The {len(one['shown'])} most frequent are drawn."
     several = len(report["held"]) > 1
-    allowed = "" if t is None else " the frame is what t allows" + (" of this attribute by itself;" if several else ";")
-    return {
-        "name": one["name"],
-        "words": f"{count_words(one['kinds'], what[:-1])}; a group holds at least {one['fewest']:,} of them.{more}",
-        "picture": draw_ranges(lines, f"Shares of the {what} of {one['name']} in the table and in groups"),
-        "caption": "The line is the share in the whole table, the bar reaches from the least to the largest share in a group"
-        f"{';' * bool(allowed)}{allowed.rstrip(';')}.",
-        "shown": [
-            (each["label"], f"{each['records']:,}", *(_percent(100 * each[key]) for key in ("share", "least", "most")))
+    allowed = (
+        "" if framed is None else "; the frame is what t allows" + (" of this attribute by itself" if several else "")
+    )
+    words = f"{count_words(one['kinds'], what[:-1])}; a group holds at least {one['fewest']:,} of them.{more}"
+    table = DataTable(
+        heads(["shows"], ["records", "share", "least in a group", "most"]),
+        [
+            (each["label"], f"{each['records']:,}", *(share_text(each[key]) for key in ("share", "least", "most")))
             for each in one["shown"]
         ],
-    }
+    )
+    caption = (
+        "The line is the share in the whole table, the bar reaches from the least to the largest share in a group"
+        f"{allowed}."
+    )
+    drawing = draw_ranges(lines, f"Shares of the {what} of {one['name']} in the table and in groups")
+    return Section(one["name"], [Words(words), Figure([drawing], caption, table)], level=3)
 
 
-def _about_loss(report: dict[str, Any]) -> str:
+def _about_loss(report: Mapping[str, Any]) -> str:
     whole: float | None = report["unlike"]["loss"]
     if whole is None:
         return "No quasi-identifier varies, so all groups are alike in them."
     return (
-        f"{_percent(whole)} of the variance of the quasi-identifiers lies inside groups, on average over them. The less, the "
+        f"{percent_text(whole)} of the variance of the quasi-identifiers lies inside groups, on average over them. The less, the "
         "more a group says of the relation between them and what is confidential."
-    )
-
-
-def _percent(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return (
-        "< 0.001\u00a0%" if 0 < value < 0.001 else f"{value:.0f}\u00a0%" if value in (0, 100) else f"{value:.3g}\u00a0%"
     )

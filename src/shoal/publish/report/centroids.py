@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,20 +19,13 @@ from shoal.anonymize.cluster.ranking import runs, sorted_rows
 from shoal.anonymize.method.dp_microaggregation import CentroidTable, NoisyCentroids
 from shoal.engine.base import Table
 from shoal.guarantee.rounding import exact
-from shoal.page.html import page
-from shoal.publish.certificate.page import Fact, count_words
-from shoal.publish.folder import write_report
+from shoal.page.number_text import NO_NUMBER, count_words, percent_text, share_text
+from shoal.page.section import BarPair, BarTable, DataTable, Fact, FactList, Section, Words, heads
 from shoal.publish.plan.centroids import CentroidsPlan, in_units
 from shoal.publish.report.columns import ColumnChange, column_change, picture
 from shoal.publish.report.counted import listed_correlations
-from shoal.publish.report.counted_page import (
-    correlation_line,
-    correlation_words,
-    drawn_column,
-    moments_line,
-    number_words,
-)
-from shoal.publish.report.safe_k import page_opening, report_opening
+from shoal.publish.report.document import MethodSections, report_opening
+from shoal.publish.report.sections import ONE_ROW, column_sections, correlation_section, moments_table, row_facts
 
 Array = npt.NDArray[Any]
 Codes = npt.NDArray[np.int64]
@@ -63,15 +55,6 @@ METHODS = (
 )
 
 
-def write_centroids_report(
-    plan: CentroidsPlan, table: Table, taking_part: Table, made: NoisyCentroids, private: Path, content: dict[str, Any]
-) -> dict[str, Any]:
-    """Write report.json and report.html into the custodian's folder; `taking_part` is the table that was clustered."""
-    values = centroids_report(plan, table, taking_part, made, content)
-    write_report(private, values, centroids_page(values))
-    return values
-
-
 def centroids_report(
     plan: CentroidsPlan, table: Table, taking_part: Table, made: NoisyCentroids, content: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -86,7 +69,6 @@ def centroids_report(
         "rows": {"in": table.rows(), "taking_part": setting.rows, "published": setting.rows},
         "clusters": content["clusters"],
         "cautions": [],
-        "not_promised": list(content["not_promised"]),
         "notes": list(table.notes),
         "attributes": [one.to_json(plan) for one in compared.values()],
         "columns": [{"name": name, **picture(one.change, one.before, one.after)} for name, one in compared.items()],
@@ -203,7 +185,7 @@ def _cautions(found: Mapping[str, Any], plan: CentroidsPlan) -> list[str]:
     said = list(plan.warnings)
     poor = [one for one in found["attributes"] if one["loss"] is not None and one["loss"] > MUCH]
     if poor:
-        listed = ", ".join(f"{one['name']} ({number_words(one['loss'])}\u00a0%)" for one in poor[:6])
+        listed = ", ".join(f"{one['name']} ({percent_text(one['loss'])})" for one in poor[:6])
         more = f" and {len(poor) - 6:,} more" if len(poor) > 6 else ""
         by_noise = sum(one["noise_loss"] > one["clustering_loss"] for one in poor)
         why = "more by noise than by clustering" if 2 * by_noise >= len(poor) else "more by clustering than by noise"
@@ -211,65 +193,58 @@ def _cautions(found: Mapping[str, Any], plan: CentroidsPlan) -> list[str]:
     return said
 
 
-# --- the page ---------------------------------------------------------------------------------------------------------
+# --- the sections -----------------------------------------------------------------------------------------------------
 
 
-def centroids_page(values: dict[str, Any]) -> str:
-    """The report as a page of HTML without scripts, from its plain values."""
+def centroids_sections(values: Mapping[str, Any]) -> MethodSections:
+    """The sections of the report, from its plain values."""
     attributes = {one["name"]: one for one in values["attributes"]}
-    most = max((one["loss"] for one in attributes.values() if one["loss"] is not None), default=0.0)
-    return page(
-        "centroids_report",
-        {
-            **page_opening(values),
-            "rows": _row_facts(values),
-            "about_loss": ABOUT_LOSS,
-            "attributes": [_line(one, most) for one in attributes.values()],
-            "moments": [moments_line(one) for one in attributes.values() if one["mean_before"] is not None],
-            "columns": [drawn_column(column, attributes[column["name"]], "faces") for column in values["columns"]],
-            "about_correlations": _about_correlations(values),
-            "correlations": [correlation_line(pair) for pair in (values["correlations"] or {"listed": []})["listed"]],
-            "not_promised": values["not_promised"],
-            "methods": METHODS,
-        },
+    losses = BarTable(
+        "attribute",
+        ("by clustering", "by noise", "in all"),
+        [
+            BarPair(
+                one["name"],
+                one["clustering_loss"] or 0.0,
+                one["noise_loss"] or 0.0,
+                [percent_text(one[key]) for key in ("clustering_loss", "noise_loss", "loss")],
+            )
+            for one in attributes.values()
+        ],
+        ("by clustering", "by noise"),
+    )
+    noise = DataTable(
+        heads(["attribute", "shows"], ["noise", "expected", "rows at an end of the domain"]),
+        [
+            (
+                one["name"],
+                one["shows"],
+                one["noise"] or NO_NUMBER,
+                one["expected_noise"] or NO_NUMBER,
+                share_text(one["at_ends"]),
+            )
+            for one in attributes.values()
+        ],
+    )
+    alone = values["clusters"]["grouping"] == "ranking" and len(attributes) > 1
+    said = "Every attribute was sorted by itself: no relation between two of them is published." if alone else None
+    return MethodSections(
+        rows=[FactList(_row_facts(values))],
+        columns=[
+            Section("What was lost", [Words(ABOUT_LOSS), losses]),
+            Section("The noise", [noise], level=3),
+            *moments_table(list(attributes.values())),
+            *column_sections(values["columns"], attributes),
+        ],
+        findings=[correlation_section(values["correlations"], said)],
+        methods=METHODS,
     )
 
 
 def _row_facts(values: Mapping[str, Any]) -> list[Fact]:
     rows, clusters = values["rows"], values["clusters"]
-    found: list[Fact] = [("in the original", f"{rows['in']:,}", "")]
-    if rows["taking_part"] != rows["in"]:
-        found.append(("taking part", f"{rows['taking_part']:,}", "one row of each unit, chosen at random"))
     return [
-        *found,
+        *row_facts(rows, ONE_ROW),
         ("published", f"{rows['published']:,}", f"which show {count_words(clusters['clusters'], 'noisy centroid')}"),
         ("k", f"{clusters['k']:,}", f"records of a cluster; {clusters['last_size']:,} in the last"),
     ]
-
-
-def _line(one: Mapping[str, Any], most: float) -> dict[str, Any]:
-    def width(loss: float | None) -> str:
-        return f"{100 * (loss or 0.0) / most:.2f}" if most > 0 else "0"
-
-    return {
-        "name": one["name"],
-        "shows": one["shows"],
-        "clustering_width": width(one["clustering_loss"]),
-        "noise_width": width(one["noise_loss"]),
-        "clustering": _percent(one["clustering_loss"]),
-        "noise": _percent(one["noise_loss"]),
-        "loss": _percent(one["loss"]),
-        "size": one["noise"] or "–",
-        "expected": one["expected_noise"] or "–",
-        "at_ends": "–" if one["at_ends"] is None else _percent(100 * one["at_ends"]),
-    }
-
-
-def _percent(value: float | None) -> str:
-    return "–" if value is None else "0" if value == 0 else f"{number_words(value)}\u00a0%"
-
-
-def _about_correlations(values: Mapping[str, Any]) -> str:
-    if values["clusters"]["grouping"] == "ranking" and len(values["attributes"]) > 1:
-        return "Every attribute was sorted by itself: no relation between two of them is published."
-    return correlation_words(values["correlations"])

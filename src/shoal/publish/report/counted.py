@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from fractions import Fraction
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,11 +26,23 @@ from shoal.assess.distortion.record_pairs import pair_columns
 from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.base import Table
-from shoal.publish.folder import write_report
+from shoal.page.number_text import NO_NUMBER, count_words, number_text, percent_text, share_text
+from shoal.page.section import Block, DataTable, Fact, FactList, Section, Words, heads
 from shoal.publish.plan.counted import SyntacticPlan
 from shoal.publish.rehearse import Proportion
 from shoal.publish.report.columns import ColumnChange, as_numbers, column_change, picture
-from shoal.publish.report.safe_k import report_opening
+from shoal.publish.report.document import MethodSections, report_opening
+from shoal.publish.report.sections import (
+    ALL_SHOWN,
+    ONE_ROW,
+    SORTED,
+    column_sections,
+    correlation_section,
+    earlier_caution,
+    moments_table,
+    row_facts,
+    size_bars,
+)
 from shoal.publish.verify.recount import distance_of, hidden_groups, observe_classes, without_hierarchy
 
 MUCH = 50.0
@@ -45,17 +56,6 @@ TRIED_DISTANCES = 200_000_000
 """Distances of attempts at most; one by one they are slower."""
 ATTEMPTS = (100, 2000)
 """Fewer attempts say too little, and more are not needed."""
-
-
-def write_counted_report(
-    plan: SyntacticPlan, table: Table, masked: MaskedMicrodata, private: Path, content: dict[str, Any]
-) -> dict[str, Any]:
-    """Write report.json and report.html into the custodian's folder."""
-    from shoal.publish.report.counted_page import counted_page
-
-    values = counted_report(plan, table, masked, content)
-    write_report(private, values, counted_page(values))
-    return values
 
 
 def counted_report(
@@ -82,7 +82,6 @@ def counted_report(
         "asked": {"l": content["guarantee"]["l"], "t": content["guarantee"]["t"]},
         "rows": _rows(table, masked),
         "cautions": [],
-        "not_promised": list(content["not_promised"]),
         "notes": list(table.notes),
         "groups": [
             group_size_histogram(None if name == ALL else name, _own_k(plan, name), labels)
@@ -96,7 +95,7 @@ def counted_report(
         "linkage": record_linkage(list(columns.values()), combinations, None if plan.kind == "alone" else plan.k),
         "disclosure": disclosure,
     }
-    found["cautions"] = _cautions(found, content["ledger"]["unbounded_releases"])
+    found["cautions"] = _cautions(found)
     return found
 
 
@@ -321,7 +320,7 @@ def _class_values(one: Confidential) -> dict[str, Any]:
 # --- words --------------------------------------------------------------------------------------------------------
 
 
-def _cautions(found: dict[str, Any], earlier: int) -> list[str]:
+def _cautions(found: dict[str, Any]) -> list[str]:
     fix = "a smaller t" if found["asked"]["t"] else "t"
     attributes = found["loss"]["attributes"]
     said = [*_void(attributes), *_poor(attributes, found["kind"])]
@@ -343,12 +342,7 @@ def _cautions(found: dict[str, Any], earlier: int) -> list[str]:
             f"Matching by distance finds {linkage['rate']:.3g}\u00a0% of the records, more than the {bound:.3g}\u00a0% that "
             "clusters of k allow on average: chance, or records that are equal."
         )
-    if earlier:
-        said.append(
-            f"The ledger notes {earlier} earlier release{'s' * (earlier != 1)} of this dataset without bound. Tables about the "
-            "same people can be compared, and then clusters of k hide fewer."
-        )
-    return said
+    return [*said, *earlier_caution(found["ledger"])]
 
 
 def _void(attributes: list[dict[str, Any]]) -> list[str]:
@@ -392,3 +386,174 @@ def _homogeneous(one: dict[str, Any], kind: str, other: str) -> str:
 
 def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
+
+
+# --- the sections -----------------------------------------------------------------------------------------------------
+
+SHOWS = {
+    "faces": "Everybody in a cluster shows the same quasi-identifiers. All other published columns are as they were.",
+    "together": "Inside a cluster the quasi-identifiers changed places at random, all together. Every column keeps its values; "
+    "what is blurred is whose they are.",
+    "alone": "Each confidential attribute changed places by itself, inside clusters of like rank. Every column keeps its values; "
+    "what is blurred is whose they are. The other columns, quasi-identifiers among them, are as they were.",
+}
+ABOUT_LINKAGE = {
+    "faces": "An intruder who holds the quasi-identifiers of everybody looks for the nearest original of each published record. "
+    "Clusters of k should let them find no more than one in k.",
+    "together": "An intruder who holds the quasi-identifiers of everybody looks for the nearest original of each published "
+    "record, and takes the rest of that record for this person's. Clusters of k let them be right about once in k.",
+    "alone": "An intruder who holds the true values of the attributes that changed places looks for the nearest original of each "
+    "published record. This is no limit of the method: k holds for each attribute by itself, against somebody who does not "
+    "know it, and the quasi-identifiers stand in the table as they are.",
+}
+ABOUT_MEASURES = (
+    (
+        "SSE: the sum over all records of the squared difference between what was there and what is shown, in the column's own "
+        "units; ordered values count by rank, names by their taxonomy (0 or 1 without one). SST: the same, had everybody shown "
+        "one value, the mean or the best name."
+    ),
+    (
+        "Loss: 100·SSE/SST, the share of the variance that is gone. In all: the average over the columns that vary. Values "
+        "exchanged among strangers would lose about 200\u00a0%, since a stranger's value is twice as far off as the mean."
+    ),
+    (
+        "A missing number beside one that is there counts as one standard deviation, a missing name as 1; where a cluster shows "
+        "an interval, its middle is compared."
+    ),
+    "Own: records that show the value they had, by chance or because their neighbours have the same.",
+    "Correlations are Pearson's, over the records in which both numbers are there; names have none.",
+    (
+        "Linkage: for each published record the nearest originals by Euclidean distance, each column in its standard "
+        "deviations; the match succeeds with one over their number if its own original is among them."
+    ),
+    (
+        "l: the fewest different values of the attribute in a cluster. t: the farthest that a cluster's values lie from the "
+        "whole table's, by the earth mover's distance: along the order where there is one, else with any two values 1 apart."
+    ),
+)
+ABOUT_DISCLOSURE = (
+    "One value: clusters that have one value only, and their records. l and t: what every cluster reaches. Largest share: of one "
+    "value in one cluster, the worst there is."
+)
+
+
+def counted_sections(report: Mapping[str, Any]) -> MethodSections:
+    """The sections of the report, from its plain values."""
+    kind, rows = report["kind"], report["rows"]
+    attributes = {one["name"]: one for one in report["loss"]["attributes"]}
+    facts: list[Fact] = [*row_facts(rows, ONE_ROW), ("published", f"{rows['published']:,}", SORTED), ALL_SHOWN]
+    lost = DataTable(
+        heads(["column", "shows"], ["loss", "SSE", "own"]),
+        [
+            (
+                one["name"],
+                one["shows"],
+                percent_text(one["loss"]),
+                number_text(one["sse"]),
+                share_text(one["own_share"]),
+            )
+            for one in attributes.values()
+        ],
+    )
+    as_they_are = report["as_they_are"]
+    left = [Words(f"As they were: {', '.join(as_they_are)}.", quiet=True)] if as_they_are else []
+    return MethodSections(
+        rows=[FactList(facts)],
+        columns=[
+            Section("What was lost", [Words(_about_loss(report)), lost, *left]),
+            *moments_table(list(attributes.values())),
+            *column_sections(report["columns"], attributes, swapped=kind != "faces"),
+        ],
+        findings=[
+            Section("Groups", [Words(SHOWS[kind])]),
+            *(_group_section(own, report["faces"]) for own in report["groups"]),
+            correlation_section(report["correlations"]),
+            Section(
+                "Matching records by distance",
+                [Words(ABOUT_LINKAGE[kind]), FactList(_linkage_facts(report["linkage"]))],
+            ),
+            Section(
+                "What clusters give away", [Words(_about_disclosure(report)), *_disclosure_table(report["disclosure"])]
+            ),
+        ],
+        methods=ABOUT_MEASURES,
+    )
+
+
+def _group_section(own: Mapping[str, Any], combinations: int | None) -> Section:
+    words = f"{count_words(own['count'], 'cluster')}, k = {own['k']}; the smallest has {own['smallest']:,} records, the largest "
+    words += f"{own['largest']:,}, and {own['mean']:g} on average."
+    if own["smallest"] == own["largest"]:
+        words = f"{count_words(own['count'], 'cluster')} of {own['largest']:,} records each, k = {own['k']}."
+    if combinations is not None and combinations < own["count"]:
+        words += f" Some show the same: the table has {combinations:,} different combinations."
+    title = "How large clusters are" if own["of"] is None else own["of"]
+    return Section(title, [Words(words), size_bars(own["histogram"], "cluster", "record")], level=3)
+
+
+def _about_loss(report: Mapping[str, Any]) -> str:
+    whole = report["loss"]["loss"]
+    if whole is None:
+        return "No column varies, so nothing could be lost."
+    meaning = {
+        "faces": "0 is the original itself, 100 one value for everybody.",
+        "together": "Each record is compared with what stands beside its own confidential values now.",
+        "alone": "Each record is compared with what stands beside its own quasi-identifiers now.",
+    }[report["kind"]]
+    return f"Information loss {percent_text(whole)} of the variance, on average over the treated columns. {meaning}"
+
+
+def _linkage_facts(found: Mapping[str, Any]) -> list[Fact]:
+    guessing = ("guessing", percent_text(found["guessing"]), f"one of {found['rows']:,} at random")
+    bound = (
+        [("one in k", percent_text(found["bound"]), "what a cluster of k allows")] if found["bound"] is not None else []
+    )
+    held = ", ".join(found["attributes"])
+    if found["rate"] is None:
+        return [("matched", "not computed", f"{found['rows']:,} records are too many to compare"), *bound, guessing]
+    if not found["exact"]:
+        interval = (
+            f"between {_outwards(found['low'], up=False)} and {_outwards(found['high'], up=True)} (95\u00a0%, Clopper and "
+            "Pearson), from "
+        )
+        interval += f"{found['attempts']:,} records drawn at random"
+        return [("matched, estimated", percent_text(found["rate"]), interval), ("by", held, ""), *bound, guessing]
+    return [
+        ("matched", percent_text(found["rate"]), f"by {held}"),
+        ("for sure", f"{found['certain']:,}", "records whose own original alone is nearest"),
+        *bound,
+        guessing,
+    ]
+
+
+def _about_disclosure(report: Mapping[str, Any]) -> str:
+    if not report["disclosure"]:
+        return "The policy names no confidential attribute, so there is nothing to count here."
+    asked = report["asked"]
+    wanted = [f"l = {asked['l']}"] if asked["l"] else []
+    wanted += [f"t = {asked['t']}"] if asked["t"] else []
+    first = "A cluster that has one value of a confidential attribute gives it away for all its members."
+    return f"{first} Asked for: {' and '.join(wanted)}." if wanted else f"{first} Neither l nor t was asked for."
+
+
+def _disclosure_table(disclosure: Sequence[Mapping[str, Any]]) -> list[Block]:
+    if not disclosure:
+        return []
+    lines = [
+        (
+            one["name"],
+            f"{one['homogeneous_groups']:,}" if one["homogeneous_groups"] else "none",
+            f"{one['homogeneous_rows']:,}" if one["homogeneous_groups"] else NO_NUMBER,
+            f"{one['l']:,}",
+            f"{one['t']:.3f}",
+            share_text(one["largest_share"]),
+        )
+        for one in disclosure
+    ]
+    head = heads(["attribute"], ["one value", "records", "l", "t", "largest share"])
+    return [DataTable(head, lines), Words(ABOUT_DISCLOSURE, quiet=True)]
+
+
+def _outwards(value: float, *, up: bool) -> str:
+    """An end of an interval of percents, to a tenth, never inside of what it is."""
+    return f"{(math.ceil if up else math.floor)(10 * value) / 10:g}\u00a0%"

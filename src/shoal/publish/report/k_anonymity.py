@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,11 +20,11 @@ from shoal.assess.disclosure.report import DisclosureReport, Measures
 from shoal.data.hierarchy.level import MISSING, Level, TopLevel, ValueLevel
 from shoal.data.schema import Attribute, Schema
 from shoal.engine.base import Table
-from shoal.page.html import page
-from shoal.publish.certificate.page import Fact, count_words
-from shoal.publish.folder import write_report
+from shoal.page.number_text import NO_NUMBER, count_words, number_text, share_text, size_text
+from shoal.page.section import BarPair, BarTable, Cell, DataTable, Fact, FactList, Section, Words, heads
 from shoal.publish.plan.k_anonymity import DISTANCE_WORDS, LOSS_WORDS, FullDomainPlan, search_words
-from shoal.publish.report.safe_k import page_opening, report_opening
+from shoal.publish.report.document import MethodSections, report_opening
+from shoal.publish.report.sections import ONE_ROW, SORTED, earlier_caution, row_facts
 from shoal.publish.verify.k_anonymity import distance_found, to_measure
 
 if TYPE_CHECKING:
@@ -33,20 +32,6 @@ if TYPE_CHECKING:
 
 MANY_LEFT_OUT = 0.1
 """A larger share of rows left out is a caution."""
-
-
-def write_full_domain_report(
-    plan: FullDomainPlan,
-    table: Table,
-    recoded: RecodedMicrodata,
-    population: Population | None,
-    private: Path,
-    content: dict[str, Any],
-) -> dict[str, Any]:
-    """Write report.json and report.html into the custodian's folder."""
-    values = full_domain_report(plan, table, recoded, population, content)
-    write_report(private, values, report_page(values))
-    return values
 
 
 def full_domain_report(
@@ -72,7 +57,6 @@ def full_domain_report(
             "limit": float(plan.method.suppression),
         },
         "cautions": [],
-        "not_promised": list(content["not_promised"]),
         "notes": list(table.notes),
         "search": {
             "kind": plan.search_kind,
@@ -101,7 +85,7 @@ def full_domain_report(
         found["criteria"].append(
             {"name": "k-map", "of": None, "asked": str(plan.k_map.k), "before": None, "after": fewest, "note": "people"}
         )
-    found["cautions"] = _cautions(found, content["ledger"]["unbounded_releases"])
+    found["cautions"] = _cautions(found)
     return found
 
 
@@ -219,19 +203,19 @@ def _finer_words(found: dict[str, Any]) -> str:
     return ""
 
 
-def _cautions(found: dict[str, Any], earlier: int) -> list[str]:
+def _cautions(found: dict[str, Any]) -> list[str]:
     said, rows, search = [], found["rows"], found["search"]
     if rows["share"] > MANY_LEFT_OUT:
         said.append(
-            f"{rows['left_out']:,} rows were left out, {_percent(rows['share'])} of all: those of classes that lacked "
+            f"{rows['left_out']:,} rows were left out, {share_text(rows['share'])} of all: those of classes that lacked "
             "something that was asked for. What is published leans towards what is common."
         )
     if search["kind"] == "heuristic" and search["lower_bound"] is not None:
         gap = search["value"] - search["lower_bound"]
         said.append(
             f"There are {search['schemes']:,} combinations of levels, too many to rule all out. The one taken loses "
-            f"{_number(search['value'])}; none loses less than {_number(search['lower_bound'])}, so at most {_number(gap)} could "
-            "be gained."
+            f"{number_text(search['value'])}; none loses less than {number_text(search['lower_bound'])}, so at most "
+            f"{number_text(gap)} could be gained."
         )
     for one in found["disclosure"]:
         if one["homogeneous_classes"]:
@@ -249,16 +233,12 @@ def _cautions(found: dict[str, Any], earlier: int) -> list[str]:
             said.append(
                 f"Nothing is left of {', '.join(map(repr, some))}{where}: one label stands for every value.{_finer_words(found)}"
             )
-    if earlier:
-        said.append(
-            f"{count_words(earlier, 'earlier release')} of this dataset cannot be added up with this one: together they may show "
-            "more than each of them promises to hide."
-        )
-    return said
+    return [*said, *earlier_caution(found["ledger"])]
 
 
-# --- the page --------------------------------------------------------------------------------------------------------
+# --- the sections --------------------------------------------------------------------------------------------------------
 
+ABOUT_LEVELS = "Loss: the share of its declared domain that a label of the coarsest level shown stands for, on average."
 ABOUT_MEASURES = (
     "Classes are rows with equal quasi-identifiers; before, by their values, after, by their labels.",
     (
@@ -273,33 +253,34 @@ ABOUT_MEASURES = (
 )
 
 
-def report_page(report: dict[str, Any]) -> str:
-    """The custodian's report as a page of HTML without scripts, from its plain values."""
-    return page(
-        "k_anonymity_report",
-        {
-            **page_opening(report),
-            "rows": _row_facts(report["rows"]),
-            "search": _search_facts(report["search"]),
-            "levels": [_level_line(one) for one in report["levels"]],
-            "about_classes": _about_classes(report["classes"], report["k"]),
-            "bins": _bins(report["classes"]),
-            "criteria": [_criterion_line(one) for one in report["criteria"]],
-            "not_promised": report["not_promised"],
-            "methods": ABOUT_MEASURES,
-        },
+def full_domain_sections(report: Mapping[str, Any]) -> MethodSections:
+    """The sections of the report, from its plain values."""
+    criteria = DataTable(
+        heads(["criterion"], ["asked", "in the original", "reached"], [""]),
+        [_criterion_line(one) for one in report["criteria"]],
+    )
+    levels = DataTable(
+        heads(["quasi-identifier", "level", ""], ["loss"]), [_level_line(one) for one in report["levels"]]
+    )
+    return MethodSections(
+        rows=[FactList(_row_facts(report["rows"]))],
+        columns=[Section("What each column says", [levels, Words(ABOUT_LEVELS, quiet=True)])],
+        findings=[
+            Section("What was asked, and what was reached", [criteria]),
+            Section("Classes", [Words(_about_classes(report["classes"], report["k"])), _class_bars(report["classes"])]),
+            Section("What was lost", [FactList(_search_facts(report["search"]))]),
+        ],
+        methods=ABOUT_MEASURES,
     )
 
 
 def _row_facts(rows: dict[str, Any]) -> list[Fact]:
-    found: list[Fact] = [("in the original", f"{rows['in']:,}", "")]
-    if rows["taking_part"] != rows["in"]:
-        found.append(("taking part", f"{rows['taking_part']:,}", "one row of each unit, chosen at random"))
-    allowed = f"{_percent(rows['share'])}; the policy allows {_percent(rows['limit'])}"
+    why = "rows of classes that lacked something that was asked for"
+    allowed = f"{share_text(rows['share'])} of those that take part; the policy allows {share_text(rows['limit'])}"
     return [
-        *found,
-        ("published", f"{rows['published']:,}", "in the order of their own values, so rows cannot be told by place"),
-        ("left out", f"{rows['left_out']:,}", allowed),
+        *row_facts(rows, ONE_ROW),
+        ("published", f"{rows['published']:,}", SORTED),
+        ("suppressed", f"{rows['left_out']:,}", f"{why}: {allowed}"),
     ]
 
 
@@ -313,21 +294,17 @@ def _search_facts(search: dict[str, Any]) -> list[Fact]:
     )
     found: list[Fact] = [
         ("search", search["kind"], search_words(search["kind"], search["local"])),
-        (search["loss"], _number(search["value"]), LOSS_WORDS[search["loss"]]),
-        ("lower bound", _number(search["lower_bound"]), bound),
+        (search["loss"], number_text(search["value"]), LOSS_WORDS[search["loss"]]),
+        ("lower bound", number_text(search["lower_bound"]), bound),
         ("combinations", f"{search['schemes']:,}", f"of levels; {search['examined']:,} were looked at one by one"),
     ]
     return found if search["kind"] != "fixed" else [found[0], found[1]]
 
 
-def _level_line(one: dict[str, Any]) -> dict[str, str]:
+def _level_line(one: Mapping[str, Any]) -> list[Cell]:
     levels = ", ".join(map(str, one["levels"]))
-    return {
-        "name": one["name"],
-        "levels": f"{levels} of 0 to {one['coarsest']}" if one["coarsest"] else "0, its only one",
-        "how": "fixed by the policy" if one["fixed"] else "",
-        "loss": _percent(one["loss"]),
-    }
+    shown = f"{levels} of 0 to {one['coarsest']}" if one["coarsest"] else "0, its only one"
+    return [one["name"], shown, "fixed by the policy" if one["fixed"] else "", share_text(one["loss"])]
 
 
 def _about_classes(classes: dict[str, Any], k: int) -> str:
@@ -339,52 +316,27 @@ def _about_classes(classes: dict[str, Any], k: int) -> str:
     )
 
 
-def _bins(classes: dict[str, Any]) -> list[dict[str, str]]:
+def _class_bars(classes: Mapping[str, Any]) -> BarTable:
     """The share of rows in classes of each size, before and after."""
-    both = list(zip(classes["before"]["histogram"], classes["after"]["histogram"], strict=True))
-    shares = [
-        (old["rows"] / max(1, classes["before"]["rows"]), new["rows"] / max(1, classes["after"]["rows"]))
-        for old, new in both
-    ]
-    most = max((max(pair) for pair in shares), default=1.0) or 1.0
-    return [
-        {
-            "label": _size_words(old["from"], old["to"]),
-            "before_width": f"{100 * share[0] / most:.2f}",
-            "after_width": f"{100 * share[1] / most:.2f}",
-            "before": f"{old['rows']:,}",
-            "after": f"{new['rows']:,}",
-        }
-        for (old, new), share in zip(both, shares, strict=True)
-        if old["rows"] or new["rows"]
-    ]
+    both = zip(classes["before"]["histogram"], classes["after"]["histogram"], strict=True)
+    rows = [max(1, classes[side]["rows"]) for side in ("before", "after")]
+    return BarTable(
+        "rows in a class",
+        ("rows before", "rows after"),
+        [
+            BarPair(
+                size_text(old["from"], old["to"]),
+                old["rows"] / rows[0],
+                new["rows"] / rows[1],
+                (f"{old['rows']:,}", f"{new['rows']:,}"),
+            )
+            for old, new in both
+            if old["rows"] or new["rows"]
+        ],
+        ("share of rows before", "share of rows after"),
+    )
 
 
-def _size_words(low: int, high: int | None) -> str:
-    if high is None:
-        return f"{low:,} or more"
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
-
-
-def _criterion_line(one: dict[str, Any]) -> dict[str, str]:
-    return {
-        "name": one["name"] if one["of"] is None else f"{one['name']} of {one['of']}",
-        "asked": one["asked"] or "–",
-        "before": _number(one["before"]),
-        "after": _number(one["after"]),
-        "note": one["note"],
-    }
-
-
-def _percent(share: float) -> str:
-    value = 100 * share
-    if 0 < value < 0.001:
-        return "< 0.001\u00a0%"
-    return f"{value:.0f}\u00a0%" if value in (0, 100) else f"{value:.3g}\u00a0%"
-
-
-def _number(value: float | None) -> str:
-    """Four digits, as people write them."""
-    if value is None:
-        return "–"
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+def _criterion_line(one: Mapping[str, Any]) -> list[Cell]:
+    name = one["name"] if one["of"] is None else f"{one['name']} of {one['of']}"
+    return [name, one["asked"] or NO_NUMBER, number_text(one["before"]), number_text(one["after"]), one["note"]]

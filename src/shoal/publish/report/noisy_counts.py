@@ -20,11 +20,13 @@ from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.base import Table, open_engine
 from shoal.model.fit import fit
-from shoal.page.html import inline, page
+from shoal.page.html import inline
+from shoal.page.number_text import unit_text
 from shoal.page.picture import Picture, PlotAxis, Series
-from shoal.publish.folder import write_report
+from shoal.page.section import DataTable, Fact, FactList, Figure, Section, heads
 from shoal.publish.plan.base import Plan
-from shoal.publish.report.safe_k import page_opening, report_opening, rows_taking_part
+from shoal.publish.report.document import MethodSections, report_opening, rows_taking_part
+from shoal.publish.report.sections import SOME_ROWS, row_facts
 
 if TYPE_CHECKING:
     from shoal.anonymize.measure.tables import MeasuredCounts, NoisyTable
@@ -46,15 +48,6 @@ FEWER_ROWS = (
     "original's counts, each times the share of the rows that took part."
 )
 WIDTHS = {1: "one attribute", 2: "two attributes", 3: "three attributes"}
-
-
-def write_noisy_counts_report(
-    plan: Plan, table: Table, measured: MeasuredCounts, public: Path, private: Path, content: dict[str, Any]
-) -> dict[str, Any]:
-    """Write report.json and report.html into the custodian's folder; the public folder is read and left as it is."""
-    values = noisy_counts_report(plan, table, measured, public, content)
-    write_report(private, values, noisy_counts_page(values))
-    return values
 
 
 def noisy_counts_report(
@@ -182,7 +175,7 @@ def _by_width(tables: Iterable[dict[str, Any]], key: str) -> dict[str, float]:
 
 def _cautions(tables: Sequence[dict[str, Any]], *, whole: bool) -> list[str]:
     found = []
-    poor = [one for one in tables if one["consistent_distance"] is None or one["consistent_distance"] > POOR]
+    poor = [one for one in tables if _is_poor(one)]
     if poor:
         is_ = "is" if len(poor) == 1 else "are"
         found.append(
@@ -206,62 +199,67 @@ def _worst(poor: Sequence[dict[str, Any]]) -> str:
     return f"The poorest: {listed}." if len(poor) > 1 else f"It is {listed}."
 
 
-# --- the page ---------------------------------------------------------------------------------------------------------
+# --- the sections -----------------------------------------------------------------------------------------------------
+
+METHODS = (
+    (
+        "Error: the mean, over the cells of a table, of the differences between the published count and the one in the original. "
+        "Expected: the mean size of its noise, which was known before any row was read. Outside: cells whose count in the "
+        "original lies outside the published interval; 5 % are to be expected, or somewhat fewer."
+    ),
+    (
+        "Distance: half the sum of the differences, over the number of rows: the total variation distance, 0 where they agree, "
+        "and above 1 where the noise of many cells outweighs the counts. Tables are listed with the farthest first. Consistent: "
+        "the same for what a recipient estimates from all tables together (`consistent()`), as shares; it is at most 1. Where it "
+        f"exceeds {POOR:g} the line is set in bold."
+    ),
+)
 
 
-def noisy_counts_page(values: dict[str, Any]) -> str:
-    """The report as a page of HTML without scripts, from its plain values."""
+def noisy_counts_sections(values: Mapping[str, Any]) -> MethodSections:
+    """The sections of the report, from its plain values."""
     tables, rows = values["tables"], values["rows"]
-    picture = error_picture(tables)
     drawn = rows["synthetic"] is not None
-    return page(
-        "noisy_counts_report",
-        {
-            **page_opening(values),
-            "facts_of_all": _facts(values),
-            "error_picture": inline(picture, "errors"),
-            "error_caption": picture.caption,
-            "has_synthetic": drawn,
-            "tables": [
-                {
-                    "columns": " × ".join(one["columns"]),
-                    "cells": f"{one['cells']:,}",
-                    "sigma": one["sigma"],
-                    "error": f"{one['error']:,.2f}",
-                    "expected": f"{one['expected_error']:,.2f}",
-                    "outside": f"{one['outside']:,}",
-                    "distance": _three(one["distance"]),
-                    "consistent": _three(one["consistent_distance"]),
-                    "synthetic": _three(one["synthetic_distance"]),
-                    "poor": one["consistent_distance"] is None or one["consistent_distance"] > POOR,
-                }
-                for one in tables
-            ],
-            "methods": [
-                (
-                    "Error: the mean, over the cells of a table, of the differences between the published count and the one in "
-                    "the original. Expected: the mean size of its noise, which was known before any row was read. Outside: cells "
-                    "whose count in the original lies outside the published interval; 5 % are to be expected, or somewhat fewer."
-                ),
-                (
-                    "Distance: half the sum of the differences, over the number of rows: the total variation distance, 0 where "
-                    "they agree, and above 1 where the noise of many cells outweighs the counts. Tables are listed with the "
-                    "farthest first. Consistent: the same for what a recipient estimates from all tables together "
-                    f"(`consistent()`), as shares; it is at most 1. Where it exceeds {POOR:g} the line is set in bold."
-                ),
-                *([SYNTHETIC] if drawn else []),
-                *([FEWER_ROWS] if rows["taking_part"] != rows["in"] else []),
-                "Nothing was drawn again for this report: the key of the noise is destroyed.",
-            ],
-        },
+    measures = ["cells", "sigma", "error", "expected", "outside", "distance", "consistent", *(["synthetic"] * drawn)]
+    lines = [
+        [
+            " × ".join(one["columns"]),
+            f"{one['cells']:,}",
+            one["sigma"],
+            f"{one['error']:,.2f}",
+            f"{one['expected_error']:,.2f}",
+            f"{one['outside']:,}",
+            unit_text(one["distance"]),
+            unit_text(one["consistent_distance"]),
+            *([unit_text(one["synthetic_distance"])] * drawn),
+        ]
+        for one in tables
+    ]
+    poor = frozenset(place for place, one in enumerate(tables) if _is_poor(one))
+    picture = error_picture(tables)
+    figure = Figure(
+        [inline(picture, "errors")], picture.caption, DataTable(heads(["attributes"], measures), lines, poor)
+    )
+    return MethodSections(
+        rows=[FactList(_row_facts(values))],
+        columns=[],
+        findings=[Section("Each table", [figure])],
+        methods=(
+            *METHODS,
+            *([SYNTHETIC] if drawn else []),
+            *([FEWER_ROWS] if rows["taking_part"] != rows["in"] else []),
+            "Nothing was drawn again for this report: the key of the noise is destroyed.",
+        ),
     )
 
 
-def _facts(values: dict[str, Any]) -> list[tuple[str, str, str]]:
+def _is_poor(one: Mapping[str, Any]) -> bool:
+    return one["consistent_distance"] is None or one["consistent_distance"] > POOR
+
+
+def _row_facts(values: Mapping[str, Any]) -> list[Fact]:
     rows, tables = values["rows"], values["tables"]
-    found = [("rows in the original", f"{rows['in']:,}", "")]
-    if rows["taking_part"] != rows["in"]:
-        found.append(("taking part", f"{rows['taking_part']:,}", "after the limit on the rows of one unit"))
+    found = row_facts(rows, SOME_ROWS)
     found.append(("tables", f"{len(tables):,}", f"{sum(one['cells'] for one in tables):,} counts in all"))
     for width, mean in values["mean_distance"].items():
         name = WIDTHS.get(int(width), f"{width} attributes")
@@ -274,10 +272,6 @@ def _facts(values: dict[str, Any]) -> list[tuple[str, str, str]]:
     if rows["synthetic"] is not None:
         found.append(("synthetic rows", f"{rows['synthetic']:,}", "rows of nobody"))
     return [*found, ("epsilon, composed", values["composed"], "of everything together, at the promised delta")]
-
-
-def _three(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
 
 
 def error_picture(tables: Sequence[dict[str, Any]]) -> Picture:

@@ -7,8 +7,8 @@ sample itself is gone with its key and is never drawn again: what was sampled an
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,11 +28,10 @@ from shoal.engine.column import Column
 from shoal.guarantee.rounding import exact, exact_text, text_near
 from shoal.guarantee.safe_k.frontier import FrontierPoint, frontier
 from shoal.guarantee.sentences import about_people, short
-from shoal.page.html import inline_once, page
-from shoal.publish.certificate.page import Fact
-from shoal.publish.folder import MARK, write_report
-from shoal.publish.plan.base import Plan
-from shoal.publish.plan.page import curve_picture, frontier_picture
+from shoal.page.html import inline_once
+from shoal.page.number_text import NO_NUMBER, count_words, share_text, unit_text
+from shoal.page.section import Block, Cell, ColumnHead, DataTable, Fact, FactList, Figure, Section, Words, heads
+from shoal.publish.plan.page import frontier_picture
 from shoal.publish.plan.safe_k import SafeKPlan, with_delta
 from shoal.publish.report.column_detail import (
     CONSTANT,
@@ -48,11 +47,20 @@ from shoal.publish.report.column_detail import (
     distance_by_chance,
     first_cautions,
 )
+from shoal.publish.report.document import MethodSections, report_opening, rows_and_people
+from shoal.publish.report.sections import (
+    FEWEST_BARS,
+    MOST_BARS,
+    SOME_ROWS,
+    curve_section,
+    label_bars,
+    room,
+    size_bars,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VERSION = 2
 PART_ROWS = 1 << 18
 """Published rows that are read at a time."""
 MOST_LABELS = 20
@@ -78,22 +86,22 @@ ABOUT_MEASURES = (
     "Nothing was drawn again for this report: the key of the sample is destroyed.",
 )
 """What the page says of each measure."""
+ABOUT_COLUMNS = (
+    "Each column by itself; those that say nothing or little come first. Detail is how far labels tell rows apart: 1 where every "
+    "row's value is shown, 0 where nothing is said; suppressed rows count 0. Distance is how far the labels shown are from the "
+    "same labels of the original; below it stands what chance alone would give."
+)
+ABOUT_LABELS = (
+    "How the labels of each column are spread: before, as shares of the original's rows; after, as shares of the published "
+    "rows."
+)
 _RANK = {NOTHING: 0, FEW: 1}
-
-
-def write_safe_k_report(
-    plan: SafeKPlan, table: Table, recoding: Recoding, public: Path, private: Path, content: dict[str, Any]
-) -> dict[str, Any]:
-    """Write report.json and report.html into the custodian's folder; the public folder is read and left as it is."""
-    values = safe_k_report(plan, table, recoding, public, content)
-    write_report(private, values, safe_k_page(plan, values))
-    return values
 
 
 def safe_k_report(
     plan: SafeKPlan, table: Table, recoding: Recoding, public: Path, content: dict[str, Any]
 ) -> dict[str, Any]:
-    """The custodian's report as the plain values that report.json holds."""
+    """The custodian's report as the plain values that report.json holds; the public folder is read and left as it is."""
     recoded = recoding.apply(table)
     files = [entry["file"] for entry in content["tables"]]
     shown = [count_published(public / name, recoded) for name in files]
@@ -123,6 +131,8 @@ def safe_k_report(
         "groups": _groups(plan.promise.k, np.concatenate([part.sizes for part in shown])),
         "columns": columns,
         "frontier": _frontier(plan, rows["taking_part"]),
+        "guarantee": content["guarantee"],
+        "curve": content["curve"],
     }
 
 
@@ -131,7 +141,7 @@ def safe_k_report(
 
 def _rows(plan: SafeKPlan, table: Table, published: int) -> dict[str, Any]:
     """Counts in and out; sampled and suppressed with what is known of them now that the key is destroyed."""
-    count, (taking_part, people) = table.rows(), _rows_and_people(plan, table)
+    count, (taking_part, people) = table.rows(), rows_and_people(plan, table)
     beta = float(plan.promise.beta)
     rate = 1.0 if plan.method.drawn_before else beta
     expected = plan.repeat * taking_part * rate
@@ -172,46 +182,6 @@ def sample_sizes(rows: int, rate: float, confidence: float = CONFIDENCE) -> tupl
     if rate >= 1:
         return rows, rows
     return least((1 - confidence) / 2), least((1 + confidence) / 2)
-
-
-def report_opening(content: Mapping[str, Any]) -> dict[str, Any]:
-    """What every custodian's report begins with: whom it is for, and of which release it speaks."""
-    return {
-        "for_the_holder_only": MARK,
-        "version": VERSION,
-        "dataset": content["dataset"],
-        "date": content["date"],
-        "certificate": content["seal"],
-        "sentence": content["sentence"],
-    }
-
-
-def page_opening(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What the page of every report on several tables begins with, and its footer."""
-    return {
-        "title": f"For the custodian only: report on {values['dataset']}",
-        "mark": values["for_the_holder_only"],
-        "dataset": values["dataset"],
-        "lead": f"Released on {values['date']}; the seal of the certificate begins {values['certificate'][:12]}.",
-        "sentence": values["sentence"],
-        "cautions": values["cautions"],
-        "notes": values["notes"],
-        "footer": values["for_the_holder_only"],
-    }
-
-
-def rows_taking_part(plan: Plan, table: Table) -> int:
-    """How many rows are left when each person has at most as many as the unit allows."""
-    return _rows_and_people(plan, table)[0]
-
-
-def _rows_and_people(plan: Plan, table: Table) -> tuple[int, int | None]:
-    """The rows that take part, and how many people there are; None where a row is the unit."""
-    unit = plan.unit
-    if unit.whose != "person" or unit.column is None:
-        return table.rows(), None
-    sizes = table.class_sizes([unit.column])
-    return sum(min(size, unit.max_rows) * often for size, often in sizes.items()), sum(sizes.values())
 
 
 def _cautions(
@@ -459,230 +429,182 @@ def _frontier(plan: SafeKPlan, taking_part: int) -> list[dict[str, Any]]:
     return found
 
 
-# --- the page -----------------------------------------------------------------------------------------------------
+# --- the sections -------------------------------------------------------------------------------------------------
 
 
-def safe_k_page(plan: SafeKPlan, report: dict[str, Any]) -> str:
-    """The custodian's report as a page of HTML without scripts, from its plain values."""
-    pictures = {"curve": curve_picture(plan.curve)}
-    choices = [FrontierPoint(choice["k"], exact(choice["beta"]), choice["meaning"]) for choice in report["frontier"]]
-    if choices:
-        pictures["frontier"] = frontier_picture(plan.promise, choices)
-    drawn = {name: inline_once(picture, name) for name, picture in pictures.items()}
-    mark = report["for_the_holder_only"]
+def safe_k_sections(plan: SafeKPlan, report: Mapping[str, Any]) -> MethodSections:
+    """The sections of the report, from its plain values."""
     columns = sorted(report["columns"], key=lambda column: _RANK.get(column["says"], len(_RANK)))
-    return page(
-        "report",
-        {
-            "title": f"For the custodian only: report on {report['dataset']}",
-            "mark": mark,
-            "dataset": report["dataset"],
-            "lead": f"Released on {report['date']}; the seal of the certificate begins {report['certificate'][:12]}.",
-            "sentence": report["sentence"],
-            "cautions": report["cautions"],
-            "notes": report["notes"],
-            "rows": _row_lines(report["rows"]),
-            "tables": _table_lines(report["tables"]),
-            "about_rows": _about_rows(report["rows"]),
-            "about_groups": _about_groups(report["groups"], plan.promise.k),
-            "histogram": _size_bars(report["groups"]),
-            "quantiles": [
-                (_quantile_words(entry["share"]), f"{entry['of_groups']:,}", f"{entry['of_rows']:,}")
-                for entry in report["groups"]["quantiles"]
-            ],
-            "about_columns": "Each column by itself; those that say nothing or little come first. Detail is how far labels tell "
-            "rows apart: 1 where every row's value is shown, 0 where nothing is said; suppressed rows count 0. Distance is how "
-            "far the labels shown are from the same labels of the original; below it stands what chance alone would give.",
-            "about_labels": "How the labels of each column are spread in the original and in the published table.",
-            "summary": [_column_line(column) for column in columns],
-            "columns": [_column_bars(column) for column in columns if column["labels_in"] > 1],
-            "about_frontier": f"Each line keeps {_kept_words(plan)}. A class of the original with as many rows as the "
-            "class needed, or more, is shown in at least half of all samples. None of these was tried on the table; a plan "
-            "that is chosen because of this report is a plan tuned on the data.",
-            "frontier": [
-                _choice_line(choice) for choice in report["frontier"] if not choice["dominated"] or choice["this_plan"]
-            ],
-            "frontier_picture": drawn.get("frontier"),
-            "frontier_caption": pictures["frontier"].caption if choices else "",
-            "curve_picture": drawn["curve"],
-            "curve_caption": pictures["curve"].caption,
-            "methods": ABOUT_MEASURES,
-            "footer": mark,
-        },
+    return MethodSections(
+        rows=_row_blocks(report),
+        columns=[
+            Section("What each column says", [Words(ABOUT_COLUMNS), detail_table(columns)]),
+            *_label_sections([column for column in columns if column["labels_in"] > 1]),
+        ],
+        findings=[_class_section(report["groups"], plan.promise.k), curve_section(report)],
+        alternatives=_alternatives(plan, report["frontier"]),
+        methods=ABOUT_MEASURES,
     )
 
 
-def _kept_words(plan: SafeKPlan) -> str:
-    """What another choice of k and beta would keep."""
-    if plan.repeat == 1:
-        return "this release's epsilon and delta"
-    return f"the epsilon and delta of one of the {plan.repeat} tables"
-
-
-def _row_lines(rows: dict[str, Any]) -> list[Fact]:
+def _row_blocks(report: Mapping[str, Any]) -> list[Block]:
+    rows = report["rows"]
     sampled, suppressed = rows["sampled"], rows["suppressed"]
+    why = "sampled rows in classes of fewer than k equal rows"
+    between = (
+        f"between {suppressed['low']:,} and {suppressed['high']:,} (95\u00a0% or more); expected sample less published"
+    )
     found: list[Fact] = [("in the original", f"{rows['in']:,}", "")]
     if rows["people"] is not None:
         found.append(("units", f"{rows['people']:,}", "different values of the column that names them"))
-        found.append(("taking part", f"{rows['taking_part']:,}", "after the limit on the rows of one unit"))
+        found.append(("taking part", f"{rows['taking_part']:,}", SOME_ROWS))
     if rows["table_is_the_sample"]:
         found += [
             ("sampled", f"{sampled['expected']:,.0f}", "the table is itself the sample; nothing was drawn"),
-            ("suppressed", f"{suppressed['estimate']:,.0f}", "rows in classes of fewer than k"),
+            ("suppressed", f"{suppressed['estimate']:,.0f}", why),
         ]
+        about = "The table was used once and for nothing else; nothing else may ever be computed from it and published."
     else:
         times = f", {rows['releases']} times" if rows["releases"] > 1 else ""
         found += [
             (
                 "sampled, expected",
                 f"{sampled['expected']:,.0f} ± {sampled['standard_deviation']:,.0f}",
-                f"each row with probability {_rate_text(rows['rate'])}{times}; ± one standard deviation",
+                f"each row with probability {text_near(exact(rows['rate']))}{times}; ± one standard deviation",
             ),
             (
                 "suppressed, estimated",
                 f"{suppressed['estimate']:,.0f}",
-                f"between {suppressed['low']:,} and {suppressed['high']:,} (95\u00a0% or more): expected sample less published",
+                f"{why}: {between}",
             ),
         ]
-    kept = "" if rows["kept"] is None else f"{_share(rows['kept'])} of the rows expected in the sample"
-    return [*found, ("published", f"{rows['published']:,}", kept)]
+        about = (
+            "How many rows were sampled is not known any more, and should not be: the sample went with its key. What is known "
+            "is how many there are on average, and how far that is off as a rule."
+        )
+    kept = "" if rows["kept"] is None else f"{share_text(rows['kept'])} of the rows expected in the sample"
+    blocks: list[Block] = [FactList([*found, ("published", f"{rows['published']:,}", kept)])]
+    if len(report["tables"]) > 1:
+        lines = [(each["file"], f"{each['rows']:,}", f"{each['groups']:,}") for each in report["tables"]]
+        blocks.append(DataTable(heads(["file"], ["rows", "classes"]), lines))
+    return [*blocks, Words(about, quiet=True)]
 
 
-def _rate_text(text: str) -> str:
-    return text_near(exact(text))
-
-
-def _about_rows(rows: dict[str, Any]) -> str:
-    if rows["table_is_the_sample"]:
-        return "The table was used once and for nothing else; nothing else may ever be computed from it and published."
-    return (
-        "How many rows were sampled is not known any more, and should not be: the sample went with its key. What is known is "
-        "how many there are on average, and how far that is off as a rule."
+def detail_table(columns: Sequence[Mapping[str, Any]]) -> DataTable:
+    """One line for each column: detail, commonest label, distance; those that say nothing or little are set in bold."""
+    head = (
+        *heads(["column"], ["level"]),
+        ColumnHead("detail", numeric=True, note="95\u00a0% interval"),
+        *heads(["commonest label"], ["labels shown", "distance"]),
     )
+    poor = frozenset(place for place, column in enumerate(columns) if column["says"] in _RANK)
+    return DataTable(head, [_column_line(column) for column in columns], poor)
 
 
-def _table_lines(tables: list[dict[str, Any]]) -> list[dict[str, str]]:
-    if len(tables) == 1:
-        return []
-    return [{"file": t["file"], "rows": f"{t['rows']:,}", "groups": f"{t['groups']:,}"} for t in tables]
-
-
-def _about_groups(groups: dict[str, Any], k: int) -> str:
-    if not groups["count"]:
-        return f"No class of {k} equal rows or more was in the sample, so the table has no rows."
-    number = groups["count"]
-    what = f"{number:,} classes of equal rows" if number > 1 else "One class of equal rows"
-    limit = f"The limit is k\u00a0=\u00a0{k}."
-    return f"{what}; the smallest has {groups['smallest']:,} rows, the largest {groups['largest']:,}. {limit}"
-
-
-def _size_bars(groups: dict[str, Any]) -> list[dict[str, str]]:
-    count = groups["count"]
-    rows = sum(entry["rows"] for entry in groups["histogram"])
-    most = max((max(b["groups"] / count, b["rows"] / rows) for b in groups["histogram"]), default=1.0)
+def _column_line(column: Mapping[str, Any]) -> list[Cell]:
+    commonest, says = column["commonest"], column["says"]
+    low, high = column["detail_low"], column["detail_high"]
+    between = "" if low == high else f"{low:.3f} to {high:.3f}"
+    chance = "" if column["distance"] is None else f"by chance {unit_text(column['distance_by_chance'])}"
     return [
-        {
-            "label": f"{b['from']:,} to {b['to']:,}",
-            "before": _width(b["groups"] / count, most),
-            "after": _width(b["rows"] / rows, most),
-            "groups": f"{b['groups']:,}",
-            "rows": f"{b['rows']:,}",
-        }
-        for b in groups["histogram"]
+        column["name"],
+        _level_words(column),
+        (NO_NUMBER, "the original has one value") if says == CONSTANT else (unit_text(column["detail"]), between),
+        "" if commonest is None else (commonest["label"] or "(empty)", f"{share_text(commonest['share'])} of rows"),
+        f"{column['labels_published']:,} of {column['labels_in']:,}",
+        ("says nothing" if says == NOTHING else unit_text(column["distance"]), chance),
     ]
 
 
-def _column_line(column: dict[str, Any]) -> dict[str, Any]:
-    """One line of the table of columns: detail, commonest label, distance."""
-    commonest, says = column["commonest"], column["says"]
-    return {
-        "name": column["name"],
-        "level": _level_words(column),
-        "detail": "–" if says == CONSTANT else _number(column["detail"]),
-        "between": _interval_words(column),
-        "commonest": "" if commonest is None else commonest["label"] or "(empty)",
-        "share": "" if commonest is None else f"{_share(commonest['share'])} of rows",
-        "labels": f"{column['labels_published']:,} of {column['labels_in']:,}",
-        "distance": "says nothing" if says == NOTHING else _number(column["distance"]),
-        "chance": "" if column["distance"] is None else f"by chance {_number(column['distance_by_chance'])}",
-        "poor": says in _RANK,
-    }
-
-
-def _interval_words(column: dict[str, Any]) -> str:
-    if column["says"] == CONSTANT:
-        return "the original has one value"
-    low, high = column["detail_low"], column["detail_high"]
-    return "" if low == high else f"{low:.3f} to {high:.3f}"
-
-
-def _level_words(column: dict[str, Any]) -> str:
+def _level_words(column: Mapping[str, Any]) -> str:
     if column["boxes"]:
         return "box"
     return f"{column['level']} of {column['levels'] - 1}" if column["levels"] > 1 else "0"
 
 
-def _column_bars(column: dict[str, Any]) -> dict[str, Any]:
-    labels = [*column["labels"], *([column["rest"]] if column["rest"] else [])]
-    most = max((max(entry["share"], entry["published_share"]) for entry in labels), default=1.0)
+def _label_sections(columns: Sequence[Mapping[str, Any]]) -> list[Section]:
+    if not columns:
+        return []
+    most = room(MOST_BARS, FEWEST_BARS, len(columns))
+    found = [Section("Labels, before and after", [Words(ABOUT_LABELS)])]
+    for column in columns:
+        bars = replace(label_bars(column["labels"], column["rest"], most), keys=("before", "after"))
+        found.append(Section(column["name"], [Words(_label_words(column), quiet=True), bars], level=3))
+    return found
+
+
+def _label_words(column: Mapping[str, Any]) -> str:
     gone = column["rows_of_labels_gone"]
     lost = column["labels_in"] - column["labels_published"]
     shown = column["labels_published"] or "none"
     words = "Sides of boxes" if column["boxes"] else f"Level {_level_words(column)}"
     words += f": {column['labels_in']:,} labels in the original, {shown} in the published table."
     if lost:
-        rows = f"{gone:,} row{'s' * (gone != 1)}"
+        rows = count_words(gone, "row")
         words += f" The one that is gone had {rows}." if lost == 1 else f" The {lost:,} that are gone had {rows}."
     if column["distance_spread_evenly"] is not None:
         words += (
             " Spread evenly over the values they stand for, the published labels are "
-            f"{_number(column['distance_spread_evenly'])} from the original's values (total variation)."
+            f"{unit_text(column['distance_spread_evenly'])} from the original's values (total variation)."
         )
-    return {
-        "name": column["name"],
-        "words": words,
-        "bars": [_label_bar(entry, most) for entry in labels],
-    }
+    return words
 
 
-def _label_bar(entry: dict[str, Any], most: float) -> dict[str, Any]:
-    rest = entry["label"] is None
-    return {
-        "label": f"the other {entry['labels']:,} labels" if rest else entry["label"] or "(empty)",
-        "rest": rest,
-        "before_width": _width(entry["share"], most),
-        "after_width": _width(entry["published_share"], most),
-        "before": _share(entry["share"]),
-        "after": _share(entry["published_share"]),
-        "kept": "–" if entry["kept"] is None else f"{100 * entry['kept']:.0f}\u00a0%",
-    }
-
-
-def _choice_line(choice: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "k": choice["k"],
-        "beta": choice["beta"],
-        "sampled": f"{choice['sampled_expected']:,.0f}",
-        "needed": f"{choice['group_needed']:,}",
-        "meaning": choice["meaning"] + (" (this plan)" if choice["this_plan"] else ""),
-        "own": choice["this_plan"],
-    }
-
-
-def _width(share: float, most: float) -> str:
-    return f"{100 * share / most:.2f}" if most > 0 else "0"
-
-
-def _share(value: float) -> str:
-    """A share in percent; a small one that is not nothing does not read 0."""
-    if 0 < value < 0.0005:
-        return "< 0.1\u00a0%"
-    return f"{100 * value:.{0 if value in (0, 1) else 1}f}\u00a0%"
+def _class_section(groups: Mapping[str, Any], k: int) -> Section:
+    title = "Classes of the published table"
+    if not groups["count"]:
+        return Section(
+            title, [Words(f"No class of {k} equal rows or more was in the sample, so the table has no rows.")]
+        )
+    number = groups["count"]
+    what = f"{number:,} classes of equal rows" if number > 1 else "One class of equal rows"
+    sizes = f"the smallest has {groups['smallest']:,} rows, the largest {groups['largest']:,}."
+    lines = [
+        (_quantile_words(entry["share"]), f"{entry['of_groups']:,}", f"{entry['of_rows']:,}")
+        for entry in groups["quantiles"]
+    ]
+    return Section(
+        title,
+        [
+            Words(f"{what}; {sizes} The limit is k\u00a0=\u00a0{k}."),
+            size_bars(groups["histogram"], "class", "row"),
+            DataTable(heads(["up to this share"], ["of the classes", "of the rows"]), lines),
+        ],
+    )
 
 
 def _quantile_words(share: float) -> str:
     return {0.0: "the smallest", 0.5: "half", 1.0: "the largest"}.get(share, f"{100 * share:.0f}\u00a0%")
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None else "0" if value == 0 else f"{value:.3f}" if value >= 0.0005 else "< 0.001"
+def _alternatives(plan: SafeKPlan, choices: Sequence[Mapping[str, Any]]) -> list[Section]:
+    """Other choices of k and beta with the same promise; none of them was tried on the table."""
+    if not choices:
+        return []
+    known = [FrontierPoint(choice["k"], exact(choice["beta"]), choice["meaning"]) for choice in choices]
+    picture = frontier_picture(plan.promise, known)
+    shown = [choice for choice in choices if not choice["dominated"] or choice["this_plan"]]
+    lines = [
+        (
+            str(choice["k"]),
+            choice["beta"],
+            f"{choice['sampled_expected']:,.0f}",
+            f"{choice['group_needed']:,}",
+            choice["meaning"] + (" (this plan)" if choice["this_plan"] else ""),
+        )
+        for choice in shown
+    ]
+    own = frozenset(place for place, choice in enumerate(shown) if choice["this_plan"])
+    table = DataTable(heads(numbers=["k", "beta", "rows sampled", "class needed"], more=["good for"]), lines, own)
+    kept = (
+        "this release's epsilon and delta"
+        if plan.repeat == 1
+        else f"the epsilon and delta of one of the {plan.repeat} tables"
+    )
+    words = Words(
+        f"Each line keeps {kept}. A class of the original with as many rows as the class needed, or more, is shown in at least "
+        "half of all samples. None of these was tried on the table; a plan that is chosen because of this report is a plan "
+        "tuned on the data."
+    )
+    figure = Figure([inline_once(picture, "frontier")], picture.caption, table)
+    return [Section("The same promise, other choices", [words, figure])]

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 from shoal.anonymize.method.sample import SampledMicrodata, Sizes
 from shoal.engine.base import Table
 from shoal.guarantee.plain_sample import failure_probability, fewest_rows, sample_rate
 from shoal.guarantee.rounding import text_down, text_up
-from shoal.page.html import page
+from shoal.page.number_text import count_words, size_text
 from shoal.page.picture import Mark, Picture, PlotAxis, Series
+from shoal.page.section import Block, DataTable, Fact, FactList, Figure, Section, Words, heads
 from shoal.page.svg import draw_curve
-from shoal.publish.certificate.page import Fact, count_words
-from shoal.publish.folder import write_report
 from shoal.publish.plan.sample import RARE_WORDS, SamplePlan
-from shoal.publish.report.safe_k import page_opening, report_opening
+from shoal.publish.report.document import MethodSections, report_opening
+from shoal.publish.report.sections import earlier_caution, row_facts
 
 MOST_LISTED = 1000
 """Rare values that are listed, the rarest first."""
@@ -31,15 +30,6 @@ EPSILONS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0)
 """Other epsilons for which the report says the rate."""
 THRESHOLDS = (1, 2, 3, 5, 8, 12, 20, 30, 50, 80, 120, 200)
 """Other bounds of what is rare, as multiples of the least."""
-
-
-def write_sample_report(
-    plan: SamplePlan, table: Table, drawn: SampledMicrodata, private: Path, content: dict[str, Any]
-) -> dict[str, Any]:
-    """Write report.json and report.html into the custodian's folder."""
-    values = sample_report(plan, table, drawn, content)
-    write_report(private, values, sample_page(values))
-    return values
 
 
 def sample_report(
@@ -58,7 +48,6 @@ def sample_report(
             "published": drawn.table.rows(),
         },
         "cautions": [],
-        "not_promised": list(content["not_promised"]),
         "notes": list(table.notes),
         "promise": {"epsilon": float(asked.epsilon), "delta": float(asked.delta), "c": asked.c},
         "rate": {
@@ -82,7 +71,7 @@ def sample_report(
         "epsilons": _epsilons(plan, sizes),
         "thresholds": _thresholds(plan, drawn),
     }
-    found["cautions"] = _cautions(found, content["ledger"]["unbounded_releases"])
+    found["cautions"] = _cautions(found)
     return found
 
 
@@ -149,7 +138,7 @@ def _thresholds(plan: SamplePlan, drawn: SampledMicrodata) -> list[dict[str, Any
     return found
 
 
-def _cautions(found: Mapping[str, Any], earlier: int) -> list[str]:
+def _cautions(found: Mapping[str, Any]) -> list[str]:
     rows, rare, said = found["rows"], found["rare"], []
     if rare["values"] and rare["treatment"] == "keep":
         said.append(
@@ -180,88 +169,122 @@ def _cautions(found: Mapping[str, Any], earlier: int) -> list[str]:
         )
     if rows["published"] == 0:
         said.append("No row was drawn: the published table is empty. Drawing again would not keep the promise.")
-    if earlier:
-        said.append(
-            f"The ledger notes {earlier} earlier release{'s' * (earlier != 1)} of this dataset without bound. Samples of the "
-            "same table do not add up: together they show more than each promises."
-        )
-    return said
+    return [*said, *earlier_caution(found["ledger"])]
 
 
-# --- the page -----------------------------------------------------------------------------------------------------------
+# --- the sections -----------------------------------------------------------------------------------------------------
+
+METHODS = (
+    (
+        "Safe rates are computed from the number of rows of each value of the table that was sampled, for the c and delta of the "
+        "promise. A value is rare where it has fewer rows than the bound that is stated."
+    ),
+    (
+        "Whether this very sample shows a value too often is not said: who knew that might draw again, and the promise is about "
+        "one draw. Nothing was drawn again for this report."
+    ),
+)
 
 
-def sample_page(values: Mapping[str, Any]) -> str:
-    """The report as a page of HTML."""
-    rate, rare = values["rate"], values["rare"]
-    return page(
-        "sample_report",
-        {
-            **page_opening(values),
-            "rows": _row_facts(values),
-            "rates": _rate_facts(values),
-            "picture": draw_curve(picture := _picture(values)),
-            "caption": picture.caption,
-            "epsilons": [
-                (
-                    f"{each['epsilon']:g}",
-                    _share(each["exact"]),
-                    _share(each["published"]),
-                    each["epsilon"] == values["promise"]["epsilon"],
-                )
-                for each in values["epsilons"]
-            ],
-            "about_rare": _about_rare(rare),
-            "columns": [each["name"] for each in values["levels"]],
-            "rare": [
-                ([_cell(cell) for cell in each["labels"].values()], f"{each['rows']:,}")
-                for each in rare["listed"][:SHOWN]
-            ],
-            "more": rare["values"] - min(SHOWN, len(rare["listed"])),
-            "coarser": [
+def sample_sections(values: Mapping[str, Any]) -> MethodSections:
+    """The sections of the report, from its plain values."""
+    picture = _picture(values)
+    own = frozenset(
+        place for place, each in enumerate(values["epsilons"]) if each["epsilon"] == values["promise"]["epsilon"]
+    )
+    rates = DataTable(
+        heads(numbers=["epsilon", "exact rate", "published rate"]),
+        [(f"{each['epsilon']:g}", _rate(each["exact"]), _rate(each["published"])) for each in values["epsilons"]],
+        own,
+    )
+    levels = DataTable(
+        heads(["attribute"], ["level in the policy", "level used"]),
+        [(each["name"], str(each["locked"]), str(each["used"])) for each in values["levels"]],
+    )
+    sizes = DataTable(
+        heads(numbers=["rows of a value", "values", "rows"]),
+        [
+            (size_text(each["from"], each["to"]), f"{each['values']:,}", f"{each['rows']:,}")
+            for each in values["values"]["sizes"]
+        ],
+    )
+    return MethodSections(
+        rows=[FactList(_row_facts(values["rows"]))],
+        columns=[Section("What each column says", [levels])],
+        findings=[
+            Section("The rate", [FactList(_rate_facts(values)), Figure([draw_curve(picture)], picture.caption, rates)]),
+            Section("Values and their rows", [sizes]),
+            *_rare_sections(values),
+        ],
+        alternatives=[_threshold_section(values)],
+        methods=METHODS,
+    )
+
+
+def _rare_sections(values: Mapping[str, Any]) -> list[Section]:
+    rare = values["rare"]
+    blocks: list[Block] = [Words(_about_rare(rare))]
+    listed = rare["listed"][:SHOWN]
+    if listed:
+        lines = [([*map(_cell, each["labels"].values()), f"{each['rows']:,}"]) for each in listed]
+        blocks.append(DataTable(heads([each["name"] for each in values["levels"]], ["rows"]), lines))
+    if rare["values"] > len(listed):
+        more = rare["values"] - len(listed)
+        blocks.append(Words(f"And {more:,} more; report.json lists the rarest thousand.", quiet=True))
+    found = [Section("Rare values", blocks)]
+    if values["coarser"]:
+        table = DataTable(
+            heads(["attribute"], ["level", "rare values", "rows with them"]),
+            [
                 (each["name"], str(each["level"]), f"{each['rare']:,}", f"{each['rare_rows']:,}")
                 for each in values["coarser"]
             ],
-            "thresholds": [
-                (
-                    f"{each['below']:,}",
-                    f"{each['values']:,}",
-                    f"{each['rows']:,}",
-                    _share(each["rate"]),
-                    f"{each['expected']:,.0f}",
-                )
-                for each in values["thresholds"]
-            ],
-            "sizes": [
-                (
-                    str(each["from"]) if each["from"] == each["to"] else f"{each['from']:,} to {each['to']:,}",
-                    f"{each['values']:,}",
-                    f"{each['rows']:,}",
-                )
-                for each in values["values"]["sizes"]
-            ],
-            "levels": [(each["name"], str(each["locked"]), str(each["used"])) for each in values["levels"]],
-            "not_promised": values["not_promised"],
-            "bound": "exact" if rate["bound"] == "tight" else "published",
-        },
+        )
+        words = Words("What the next level of one attribute would leave of them:")
+        found.append(Section("One level coarser", [words, table], level=3))
+    return found
+
+
+def _threshold_section(values: Mapping[str, Any]) -> Section:
+    bound = "exact" if values["rate"]["bound"] == "tight" else "published"
+    words = (
+        f"What rare: drop with a larger rare_below would allow: fewer rows to sample from, and a larger rate ({bound} bound). "
+        "What is left out is not covered by the promise."
     )
+    table = DataTable(
+        heads(numbers=["fewer than", "values left", "rows left", "safe rate", "expected rows"]),
+        [
+            (
+                f"{each['below']:,}",
+                f"{each['values']:,}",
+                f"{each['rows']:,}",
+                _rate(each["rate"]),
+                f"{each['expected']:,.0f}",
+            )
+            for each in values["thresholds"]
+        ],
+    )
+    return Section("The same promise, if values with fewer rows were left out", [Words(words), table])
 
 
 def _cell(cell: str | None) -> str:
     return "(missing)" if cell is None else cell
 
 
-def _share(rate: float) -> str:
+def _rate(rate: float) -> str:
     return text_down(rate, 3) if rate > 0 else "none"
 
 
-def _row_facts(values: Mapping[str, Any]) -> list[Fact]:
-    rows = values["rows"]
+def _row_facts(rows: Mapping[str, Any]) -> list[Fact]:
     return [
-        ("in the table", f"{rows['in']:,}", ""),
-        ("taking part", f"{rows['taking_part']:,}", "after the most rows of each unit were chosen"),
+        *row_facts(rows, "after the most rows of each unit were chosen"),
         ("sampled from", f"{rows['sampled_from']:,}", "after rare values were treated"),
-        ("expected", f"{rows['expected']:,.0f}", "the rate times these rows"),
+        (
+            "suppressed",
+            f"{rows['taking_part'] - rows['sampled_from']:,}",
+            "rows with rare values, left out before the sample was drawn",
+        ),
+        ("expected", f"{rows['expected']:,.0f}", "the rate times the rows that were sampled from"),
         ("published", f"{rows['published']:,}", "the rows that were drawn"),
     ]
 
@@ -271,10 +294,10 @@ def _rate_facts(values: Mapping[str, Any]) -> list[Fact]:
     used = "declared by the policy" if rate["declared"] else "the safe rate, rounded down to two digits"
     return [
         ("used", f"{rate['used']:.6g}", used),
-        ("safe, exact", _share(rate["exact"]), "from exact binomial tails (theorem sample-exact)"),
+        ("safe, exact", _rate(rate["exact"]), "from exact binomial tails (theorem sample-exact)"),
         (
             "safe, published",
-            _share(rate["published"]),
+            _rate(rate["published"]),
             "by Theorems 3 and 7 of Chaudhuri and Mishra (theorem sample-published)",
         ),
         (

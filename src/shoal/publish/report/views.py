@@ -6,7 +6,7 @@ Computed from the original in one pass and from the published files, which are r
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,8 @@ from shoal.data.hierarchy.level import MISSING
 from shoal.data.type import spell
 from shoal.engine.base import Counts, RecodeRequest, Table
 from shoal.guarantee.rounding import text_near
-from shoal.page.html import page
-from shoal.publish.folder import write_report
+from shoal.page.number_text import NO_NUMBER, share_text, unit_text
+from shoal.page.section import Cell, ColumnHead, DataTable, Fact, FactList, Section, Words, heads
 from shoal.publish.plan.views import ViewsPlan
 from shoal.publish.report.column_detail import (
     DETAIL,
@@ -30,7 +30,9 @@ from shoal.publish.report.column_detail import (
     count_labels,
     distance,
 )
-from shoal.publish.report.safe_k import page_opening, read_published, report_opening, rows_taking_part
+from shoal.publish.report.document import MethodSections, report_opening, rows_taking_part
+from shoal.publish.report.safe_k import read_published
+from shoal.publish.report.sections import SOME_ROWS, curve_section, row_facts
 from shoal.publish.run.safe_k import DrawnTable
 
 if TYPE_CHECKING:
@@ -38,15 +40,6 @@ if TYPE_CHECKING:
 
 POOR = 0.2
 """A view further than this from the original is called poor."""
-
-
-def write_views_report(
-    plan: ViewsPlan, table: Table, made: Sequence[DrawnTable], public: Path, private: Path, content: dict[str, Any]
-) -> dict[str, Any]:
-    """Write report.json and report.html into the custodian's folder."""
-    values = views_report(plan, table, made, public, content)
-    write_report(private, values, views_page(values))
-    return values
 
 
 def views_report(
@@ -83,6 +76,8 @@ def views_report(
         "attributes": attributes,
         "composed": content["views"]["epsilon_composed"],
         "basic": content["views"]["epsilon_added_up"],
+        "guarantee": content["guarantee"],
+        "curve": content["curve"],
         "views": sorted(views, key=lambda view: -(view["distance"] or 0.0)),
     }
 
@@ -120,7 +115,7 @@ def _attributes(views: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def _cautions(views: Sequence[dict[str, Any]], attributes: Sequence[dict[str, Any]]) -> list[str]:
     found = []
     for one in attributes:
-        void, many = one[f"views_saying_{NOTHING}"] + one[f"views_saying_{FEW}"], one["views"]
+        void, many = _void(one), one["views"]
         where = (
             "in its view"
             if many == 1
@@ -165,73 +160,87 @@ def _view(
     }
 
 
-def views_page(values: dict[str, Any]) -> str:
-    """The custodian's report on views as a page of HTML without scripts, from its plain values."""
-    views, rows = values["views"], values["rows"]
-    mean = values["mean_distance"]
-    return page(
-        "view_report",
-        {
-            **page_opening(values),
-            "facts_of_all": [
-                ("rows in the original", f"{rows['in']:,}", ""),
-                *(
-                    [("taking part", f"{rows['taking_part']:,}", "after the limit on the rows of one unit")]
-                    if rows["taking_part"] != rows["in"]
-                    else []
-                ),
-                ("rows published", f"{rows['published']:,}", "of all views together"),
-                ("views", f"{len(views):,}", "each from its own sample"),
-                (
-                    "mean distance",
-                    "–" if mean is None else f"{mean:.3f}",
-                    "between the classes of a view and those of the original under the same labels",
-                ),
-                ("epsilon, composed", values["composed"], f"one after another they would add up to {values['basic']}"),
-            ],
-            "attributes": [_attribute_line(one) for one in values["attributes"]],
-            "views": [
-                {
-                    "columns": " × ".join(view["columns"]),
-                    "k": view["k"],
-                    "rate": view["rate"],
-                    "kept": "–" if view["kept"] is None else f"{100 * view['kept']:.0f}\u00a0%",
-                    "groups": f"{view['groups']:,} of {view['groups_in']:,}",
-                    "small": "–" if view["in_small_groups"] is None else f"{100 * view['in_small_groups']:.0f}\u00a0%",
-                    "distance": "–" if view["distance"] is None else f"{view['distance']:.3f}",
-                    "detail": " × ".join(
-                        "–" if own["detail"] is None else f"{own['detail']:.2f}" for own in view["details"].values()
-                    ),
-                }
-                for view in views
-            ],
-            "methods": [
-                (
-                    "Kept: the published rows over those expected in the sample. Classes: those published, of those that the "
-                    "original has under the same labels. In small classes: the original's rows in classes that are expected to "
-                    "bring fewer than k rows into the sample."
-                ),
-                (
-                    "Distance: half the sum, over classes, of the differences between the share of the original's rows and the "
-                    "published rows over those expected in the sample, with the rows not shown as one more class: 0 where they "
-                    "agree, 1 where nothing is shown. Views are listed with the farthest first."
-                ),
-                DETAIL,
-                "Nothing was drawn again for this report: the keys of the samples are destroyed.",
-            ],
-        },
+# --- the sections -----------------------------------------------------------------------------------------------------
+
+METHODS = (
+    (
+        "Kept: the published rows over those expected in the sample. Classes: those published, of those that the original has "
+        "under the same labels. In small classes: the original's rows in classes that are expected to bring fewer than k rows "
+        "into the sample."
+    ),
+    (
+        "Distance: half the sum, over classes, of the differences between the share of the original's rows and the published "
+        "rows over those expected in the sample, with the rows not shown as one more class: 0 where they agree, 1 where nothing "
+        "is shown. Views are listed with the farthest first."
+    ),
+    DETAIL,
+    "Nothing was drawn again for this report: the keys of the samples are destroyed.",
+)
+
+
+def views_sections(values: Mapping[str, Any]) -> MethodSections:
+    """The sections of the report, from its plain values."""
+    views, attributes = values["views"], values["attributes"]
+    head = (
+        *heads(["attribute"]),
+        ColumnHead("detail", numeric=True, note="95\u00a0% interval"),
+        *heads(["in view"], ["views", "say little or nothing"]),
+    )
+    poor = frozenset(place for place, one in enumerate(attributes) if _void(one))
+    best = DataTable(head, [_attribute_line(one) for one in attributes], poor)
+    every = DataTable(
+        heads(["attributes"], ["k", "rate", "kept", "classes", "in small classes", "detail", "distance"]),
+        [_view_line(view) for view in views],
+    )
+    about = "The view in which an attribute has the most detail, and in how many of its views one label has most or all rows."
+    return MethodSections(
+        rows=[FactList(_row_facts(values))],
+        columns=[Section("What each column says", [Words(about, quiet=True), best])],
+        findings=[Section("Each view", [every]), curve_section(values)],
+        methods=METHODS,
     )
 
 
-def _attribute_line(one: dict[str, Any]) -> dict[str, Any]:
-    best, void = one["best"], one[f"views_saying_{NOTHING}"] + one[f"views_saying_{FEW}"]
+def _row_facts(values: Mapping[str, Any]) -> list[Fact]:
+    rows, mean = values["rows"], values["mean_distance"]
+    return [
+        *row_facts(rows, SOME_ROWS),
+        ("published", f"{rows['published']:,}", "in all views together"),
+        (
+            "suppressed",
+            "in each view",
+            "sampled rows in classes of fewer than k equal rows; the table of views says how many are kept",
+        ),
+        ("views", f"{len(values['views']):,}", "each from its own sample"),
+        (
+            "mean distance",
+            unit_text(mean),
+            "between the classes of a view and those of the original under the same labels",
+        ),
+        ("epsilon, composed", values["composed"], f"one after another they would add up to {values['basic']}"),
+    ]
+
+
+def _void(one: Mapping[str, Any]) -> int:
+    """In how many views an attribute says nothing or little."""
+    return int(one[f"views_saying_{NOTHING}"] + one[f"views_saying_{FEW}"])
+
+
+def _attribute_line(one: Mapping[str, Any]) -> list[Cell]:
+    best = one["best"]
     low, high = best["detail_low"], best["detail_high"]
-    return {
-        "name": one["name"],
-        "views": f"{one['views']:,}",
-        "detail": "–" if best["detail"] is None else f"{best['detail']:.3f}",
-        "between": "" if low is None or low == high else f"{low:.3f} to {high:.3f}",
-        "where": best["view"],
-        "void": f"{void:,}",
-        "poor": void > 0,
-    }
+    between = "" if low is None or low == high else f"{low:.3f} to {high:.3f}"
+    return [one["name"], (unit_text(best["detail"]), between), best["view"], f"{one['views']:,}", f"{_void(one):,}"]
+
+
+def _view_line(view: Mapping[str, Any]) -> list[Cell]:
+    return [
+        " × ".join(view["columns"]),
+        str(view["k"]),
+        view["rate"],
+        share_text(view["kept"]),
+        f"{view['groups']:,} of {view['groups_in']:,}",
+        share_text(view["in_small_groups"]),
+        " × ".join(NO_NUMBER if own["detail"] is None else f"{own['detail']:.2f}" for own in view["details"].values()),
+        unit_text(view["distance"]),
+    ]

@@ -31,7 +31,7 @@ from shoal.publish.folder import (
 from shoal.publish.handbook.files import try_handbook
 from shoal.publish.plan.bucketized import GroupPlan
 from shoal.publish.run.charge import UnboundedJob
-from shoal.publish.run.release import Stage, today
+from shoal.publish.run.release import CustodianReport, Stage, today
 
 
 class GroupJob(UnboundedJob):
@@ -87,13 +87,14 @@ class GroupJob(UnboundedJob):
         drafted = certificate(plan, figures_of(plan, made), hashes(folder), account, today())
         return write_certificate(folder, drafted).to_json(), made.original.rows()
 
-    def report(self, table: Table, public: Path, private: Path, content: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+    def report(self, table: Table, public: Path, content: dict[str, Any]) -> CustodianReport:  # noqa: ARG002
         """Write what the groups hold, and how alike their records are."""
-        from shoal.publish.report.bucketized import write_group_report
+        from shoal.publish.report.bucketized import group_report, group_sections
 
         if self.made is None:
             raise UsageError("a report before the table was written")
-        return write_group_report(self.plan, table, self.made, private, content)
+        values = group_report(self.plan, table, self.made, content)
+        return values, group_sections(values)
 
 
 def figures_of(plan: GroupPlan, made: LinkedMicrodata) -> GroupFigures:

@@ -23,7 +23,7 @@ from shoal.publish.folder import (
 from shoal.publish.handbook.files import try_handbook
 from shoal.publish.plan.counted import SyntacticPlan
 from shoal.publish.run.charge import UnboundedJob
-from shoal.publish.run.release import Stage, today
+from shoal.publish.run.release import CustodianReport, Stage, today
 from shoal.publish.verify.recount import recount, refuse_alike
 
 
@@ -33,7 +33,7 @@ class SyntacticJob(UnboundedJob):
     plan: SyntacticPlan
 
     modules = ("narwhals",)
-    report_modules = ("shoal.publish.report.counted", "shoal.publish.report.counted_page", "scipy.spatial.distance")
+    report_modules = ("shoal.publish.report.counted", "scipy.spatial.distance")
 
     def __init__(self, plan: SyntacticPlan) -> None:
         self.plan = plan
@@ -77,10 +77,11 @@ class SyntacticJob(UnboundedJob):
         made = certificate(plan, file, hashes(folder), account, today())
         return write_certificate(folder, made).to_json(), self.masked.table.rows()
 
-    def report(self, table: Table, public: Path, private: Path, content: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+    def report(self, table: Table, public: Path, content: dict[str, Any]) -> CustodianReport:  # noqa: ARG002
         """Write what was lost, and what an intruder could still find."""
-        from shoal.publish.report.counted import write_counted_report
+        from shoal.publish.report.counted import counted_report, counted_sections
 
         if self.masked is None:
             raise UsageError("a report before the table was written")
-        return write_counted_report(self.plan, table, self.masked, private, content)
+        values = counted_report(self.plan, table, self.masked, content)
+        return values, counted_sections(values)

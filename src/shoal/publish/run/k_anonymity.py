@@ -34,7 +34,7 @@ from shoal.publish.folder import (
 from shoal.publish.handbook.files import try_handbook
 from shoal.publish.plan.k_anonymity import FullDomainPlan
 from shoal.publish.run.charge import UnboundedJob
-from shoal.publish.run.release import Stage, today
+from shoal.publish.run.release import CustodianReport, Stage, today
 
 
 class FullDomainJob(UnboundedJob):
@@ -98,13 +98,14 @@ class FullDomainJob(UnboundedJob):
         made = certificate(plan, rules, hashes(folder), account, today())
         return write_certificate(folder, made).to_json(), self.recoded.table.rows()
 
-    def report(self, table: Table, public: Path, private: Path, content: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+    def report(self, table: Table, public: Path, content: dict[str, Any]) -> CustodianReport:  # noqa: ARG002
         """Write what was lost, what was left out, and what every criterion reached."""
-        from shoal.publish.report.k_anonymity import write_full_domain_report
+        from shoal.publish.report.k_anonymity import full_domain_report, full_domain_sections
 
         if self.recoded is None:
             raise UsageError("a report before the table was written")
-        return write_full_domain_report(self.plan, table, self.recoded, self.population, private, content)
+        values = full_domain_report(self.plan, table, self.recoded, self.population, content)
+        return values, full_domain_sections(values)
 
 
 # --- the population ---------------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ from shoal.publish.handbook.files import try_handbook
 from shoal.publish.plan.noisy_counts import NUMBERS, NoisyCountsPlan, SyntheticRows, count_index
 from shoal.publish.plan.views import view_names
 from shoal.publish.run.charge import ChargedJob
-from shoal.publish.run.release import Stage, today
+from shoal.publish.run.release import CustodianReport, Stage, today
 from shoal.publish.run.safe_k import BYTES_OF_CELL, RuleFiles, SafeKJob, key
 
 if TYPE_CHECKING:
@@ -211,12 +211,13 @@ class NoisyCountsJob(ChargedJob):
             rules=len(plan.synthetic.never) if plan.synthetic is not None else 0,
         )
 
-    def report(self, table: Table, public: Path, private: Path, content: dict[str, Any]) -> dict[str, Any]:
-        from shoal.publish.report.noisy_counts import write_noisy_counts_report
+    def report(self, table: Table, public: Path, content: dict[str, Any]) -> CustodianReport:
+        from shoal.publish.report.noisy_counts import noisy_counts_report, noisy_counts_sections
 
         if self.measured is None:
             raise UsageError("nothing was counted yet")
-        return write_noisy_counts_report(self.plan, table, self.measured, public, private, content)
+        values = noisy_counts_report(self.plan, table, self.measured, public, content)
+        return values, noisy_counts_sections(values)
 
 
 def draw_codes(plan: NoisyCountsPlan, measured: MeasuredCounts, source: Source) -> npt.NDArray[np.int64]:

@@ -15,10 +15,10 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.anonymize.treatment.steps import TreatedTable, treat
 from shoal.chance.source import Source
@@ -53,7 +53,12 @@ from shoal.publish.run.recover import recover_target
 from shoal.publish.verify import release as verifying
 from shoal.publish.verify.lock import policy_of_lock
 
+if TYPE_CHECKING:
+    from shoal.publish.report.document import MethodSections
+
 Stage = Callable[[str], None]
+CustodianReport = tuple[dict[str, Any], "MethodSections"]
+"""The plain values of the custodian's report, and the sections of its method."""
 
 STAGES = (
     "reading",
@@ -165,8 +170,8 @@ class Job(ABC):
         """
 
     @abstractmethod
-    def report(self, table: Table, public: Path, private: Path, content: dict[str, Any]) -> dict[str, Any]:
-        """Write the custodian's report; its plain values."""
+    def report(self, table: Table, public: Path, content: dict[str, Any]) -> CustodianReport:
+        """The custodian's report: its plain values, and the sections of its page; `public` is read and left as it is."""
 
     @abstractmethod
     def fix_after_failure(self, fix: str | None) -> str:
@@ -497,16 +502,26 @@ def _report(
 ) -> dict[str, Any] | None:
     """Write the custodian's report; a report that fails does not take the verified release with it."""
     try:
-        values = job.report(treated.table, public, private, content)
-        if not plan.treatments:
-            return values
-        from shoal.publish.report.treatment import add_treatments
-
-        return add_treatments(private, values, plan.treatments, treated.changes)
+        return _write_report(job, plan, treated, public, private, content)
     except Exception as error:  # noqa: BLE001 - whatever it is, the release stands without it
         shutil.rmtree(private, ignore_errors=True)
         notes.append(f"the report could not be made ({type(error).__name__}); the release stands without it")
         return None
+
+
+def _write_report(
+    job: Job, plan: Plan, treated: TreatedTable, public: Path, private: Path, content: dict[str, Any]
+) -> dict[str, Any]:
+    values, sections = job.report(treated.table, public, content)
+    from shoal.publish.report.document import write_custodian_report
+    from shoal.publish.report.sections import treatment_section
+
+    steps = None
+    if plan.treatments:
+        values["treatments"] = [asdict(each) for each in treated.changes]
+        steps = treatment_section(plan.treatments, treated.changes)
+    write_custodian_report(private, values, sections, steps)
+    return values
 
 
 @contextmanager

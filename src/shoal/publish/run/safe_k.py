@@ -31,7 +31,7 @@ from shoal.publish.folder import (
 from shoal.publish.handbook.files import try_handbook
 from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.run.charge import ChargedJob
-from shoal.publish.run.release import Stage, today
+from shoal.publish.run.release import CustodianReport, Stage, today
 
 BYTES_OF_CELL = {"csv": 16, "parquet": 2}
 """About how many bytes a published cell takes: a label with its comma; a number of a label, compressed."""
@@ -160,10 +160,11 @@ class SafeKJob(ChargedJob):
     def write_index(self, folder: Path, tables: Sequence[TableEntry]) -> None:
         """Write a list of the tables, where there are so many that it takes one."""
 
-    def report(self, table: Table, public: Path, private: Path, content: dict[str, Any]) -> dict[str, Any]:
-        from shoal.publish.report.safe_k import write_safe_k_report
+    def report(self, table: Table, public: Path, content: dict[str, Any]) -> CustodianReport:
+        from shoal.publish.report.safe_k import safe_k_report, safe_k_sections
 
-        return write_safe_k_report(self.plan, table, self.drawn[0].recoding, public, private, content)
+        values = safe_k_report(self.plan, table, self.drawn[0].recoding, public, content)
+        return values, safe_k_sections(self.plan, values)
 
 
 def draft_table(

@@ -27,7 +27,7 @@ from shoal.publish.folder import (
 from shoal.publish.handbook.files import try_handbook
 from shoal.publish.plan.sample import SamplePlan
 from shoal.publish.run.charge import UnboundedJob
-from shoal.publish.run.release import Stage, today
+from shoal.publish.run.release import CustodianReport, Stage, today
 from shoal.publish.run.safe_k import BYTES_OF_CELL, RuleFiles, key
 
 
@@ -84,13 +84,14 @@ class SampleJob(UnboundedJob):
         made = certificate(plan, self.drawn.rate, hashes(folder), [table_entry(plan, rules)], account, today())
         return write_certificate(folder, made).to_json(), rows
 
-    def report(self, table: Table, public: Path, private: Path, content: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+    def report(self, table: Table, public: Path, content: dict[str, Any]) -> CustodianReport:  # noqa: ARG002
         """Write how the rate came about, which values are rare, and what other choices would allow."""
-        from shoal.publish.report.sample import write_sample_report
+        from shoal.publish.report.sample import sample_report, sample_sections
 
         if self.drawn is None:
             raise UsageError("a report before the table was written")
-        return write_sample_report(self.plan, table, self.drawn, private, content)
+        values = sample_report(self.plan, table, self.drawn, content)
+        return values, sample_sections(values)
 
 
 def table_entry(plan: SamplePlan, rules: dict[str, str]) -> TableEntry:

@@ -16,7 +16,7 @@ from shoal.publish.certificate.model import RecodingChoiceEntry, TableEntry
 from shoal.publish.certificate.safe_k import recoding_choice
 from shoal.publish.folder import VIEWS, view_file, write_text
 from shoal.publish.plan.views import View, ViewsPlan, chosen_views, view_index
-from shoal.publish.run.release import Stage
+from shoal.publish.run.release import CustodianReport, Stage
 from shoal.publish.run.safe_k import DrawnTable, SafeKJob, draft_table, key
 
 
@@ -86,7 +86,8 @@ class ViewsJob(SafeKJob):
     def write_index(self, folder: Path, tables: Sequence[TableEntry]) -> None:
         write_text(folder / VIEWS, json.dumps(view_index(self.plan, tables), indent=1, ensure_ascii=False) + "\n")
 
-    def report(self, table: Table, public: Path, private: Path, content: dict[str, Any]) -> dict[str, Any]:
-        from shoal.publish.report.views import write_views_report
+    def report(self, table: Table, public: Path, content: dict[str, Any]) -> CustodianReport:
+        from shoal.publish.report.views import views_report, views_sections
 
-        return write_views_report(self.plan, table, self.drawn, public, private, content)
+        values = views_report(self.plan, table, self.drawn, public, content)
+        return values, views_sections(values)
