@@ -90,13 +90,12 @@ class BarPair:
 
 @dataclass(frozen=True)
 class BarTable:
-    """A table that draws the two amounts of each row as bars, on one scale; `keys` says what the bars are, where it is needed."""
+    """A table that draws the two amounts of each row as bars, on one scale; its first two columns of numbers name them."""
 
     block: ClassVar[str] = "bars"
     label: str
     numbers: Sequence[str]
     rows: Sequence[BarPair]
-    keys: tuple[str, str] | None = None
 
     def widths(self, row: BarPair) -> tuple[str, str]:
         """How long both bars of a row are, in percent of the longest of the table.

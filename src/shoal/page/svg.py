@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 480.0, 320.0
 LEFT, RIGHT, TOP, BOTTOM = 66.0, 14.0, 14.0, 52.0
 """Space around the drawing: the labels of the vertical axis, and two lines of words below."""
+NAME_GAP = 16.0
+"""Names of lines are at least so far apart."""
 LOWEST = 1e-300
 """Smaller values are drawn here: smaller floats are not normal numbers."""
 _STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -39,13 +41,18 @@ def draw_curve(picture: Picture) -> str:
             picture.y.label,
         ),
     ]
+    names: list[float] = []
     for series in picture.series:
         places = [(_x(x, across), _y(y, up)) for x, y in zip(series.x, series.y, strict=True)]
         dash = ' stroke-dasharray="6 4"' if series.dashed else ""
         lines.append(f'<polyline class="line"{dash} points="{" ".join(f"{_px(x)},{_px(y)}" for x, y in places)}"/>')
         if series.named and series.label:
             x, y = places[-1]
-            lines.append(_text("name", "end", f'x="{_px(x)}" y="{_px(max(y - 8, TOP + 10))}"', series.label))
+            height = max(y - 8, TOP + 10)
+            while any(abs(height - other) < NAME_GAP for other in names):
+                height += NAME_GAP
+            names.append(height)
+            lines.append(_text("name", "end", f'x="{_px(x)}" y="{_px(height)}"', series.label))
         if series.dots:
             lines += [f'<circle class="dot" cx="{_px(x)}" cy="{_px(y)}" r="3.2"/>' for x, y in places]
     for mark in picture.marks:

@@ -31,7 +31,7 @@ def reported(asked, roles=None, values=None, earlier=0):
     done = made.method.run(table, Source.seeded(1))
     content = {
         "dataset": "small", "date": "2026-01-01", "seal": "0" * 64, "sentence": made.claims[0].words(),
-        "not_promised": ["nothing else"],
+        "method": made.method.name, "not_promised": ["nothing else"],
         "ledger": {"unbounded_releases": earlier, "charges": 0, "epsilon": "0", "delta": "0"},
     }  # fmt: skip
     found = group_report(made, table, done, content)

@@ -51,6 +51,7 @@ def reported(values, roles, asked, earlier=0, seed=1, **other):
         "dataset": "small",
         "date": "2026-01-01",
         "seal": "0" * 64,
+        "method": made.method.name,
         "sentence": made.claims[0].words(),
         "guarantee": {"l": made.method.clustering.requirement.l, "t": None},
         "not_promised": ["nothing else"],

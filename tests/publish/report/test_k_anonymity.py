@@ -30,7 +30,7 @@ def test_the_report_says_what_was_asked_and_what_was_reached(tmp_path):
     page = (made.custodian_folder / "report.html").read_text()
     assert page.startswith("<!-- For the custodian only")
     assert "What was asked, and what was reached" in page
-    assert "share of rows before" in page
+    assert "rows in a class" in page
     assert "<rect width=" in page
     assert "report" not in {path.stem for path in made.folder.iterdir()}
 

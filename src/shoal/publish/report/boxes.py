@@ -54,7 +54,6 @@ def boxes_report(plan: BoxesPlan, table: Table, made: BoxRows, content: Mapping[
     measured = made.measured
     found: dict[str, Any] = {
         **report_opening(content),
-        "method": plan.method.name,
         "rows": {
             "in": table.rows(),
             "taking_part": rows_taking_part(plan, table),

@@ -37,7 +37,6 @@ def group_report(plan: GroupPlan, table: Table, made: LinkedMicrodata, content: 
     loss = _loss(plan, made)
     found: dict[str, Any] = {
         **report_opening(content),
-        "method": plan.method.name,
         "form": plan.form,
         "show": plan.show,
         "k": plan.k,

@@ -65,7 +65,6 @@ def centroids_report(
     before, after = ({name: getattr(one, side) for name, one in numbers.items()} for side in ("before", "after"))
     found: dict[str, Any] = {
         **report_opening(content),
-        "method": plan.method.name,
         "rows": {"in": table.rows(), "taking_part": setting.rows, "published": setting.rows},
         "clusters": content["clusters"],
         "cautions": [],
@@ -211,7 +210,6 @@ def centroids_sections(values: Mapping[str, Any]) -> MethodSections:
             )
             for one in attributes.values()
         ],
-        ("by clustering", "by noise"),
     )
     noise = DataTable(
         heads(["attribute", "shows"], ["noise", "expected", "rows at an end of the domain"]),

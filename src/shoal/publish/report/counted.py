@@ -76,7 +76,6 @@ def counted_report(
     combinations = len(masked.table.count_by(names))
     found: dict[str, Any] = {
         **report_opening(content),
-        "method": plan.method.name,
         "kind": plan.kind,
         "k": plan.k,
         "asked": {"l": content["guarantee"]["l"], "t": content["guarantee"]["t"]},

@@ -23,6 +23,8 @@ from shoal.publish.plan.base import Plan
 from shoal.publish.report.assessment import assessment_sections
 
 VERSION = 2
+BELOW, ABOVE = "the list of charges below", "the list of charges above"
+"""Where the certificate's list of charges stands, and where the report's."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ def report_opening(content: Mapping[str, Any]) -> dict[str, Any]:
         "version": VERSION,
         "dataset": content["dataset"],
         "date": content["date"],
+        "method": content["method"],
         "certificate": content["seal"],
         "sentence": content["sentence"],
         "not_promised": list(content["not_promised"]),
@@ -58,13 +61,13 @@ def report_opening(content: Mapping[str, Any]) -> dict[str, Any]:
 def report_page(values: Mapping[str, Any], own: MethodSections, treatments: Section | None = None) -> str:
     """The report as a page of HTML without scripts, from its plain values and the sections of its method."""
     read: list[Block] = [Words("When the table was read:"), BulletList(values["notes"])] if values["notes"] else []
-    method = f", method {values['method']}" if values.get("method") else ""
+    seal = f"the seal of the certificate begins {values['certificate'][:12]}"
     return section_page(
         {
             "title": f"For the custodian only: report on {values['dataset']}",
             "mark": values["for_the_holder_only"],
             "dataset": values["dataset"],
-            "lead": f"Released on {values['date']}{method}; the seal of the certificate begins {values['certificate'][:12]}.",
+            "lead": f"Released on {values['date']}, method {values['method']}; {seal}.",
             "sentence": values["sentence"],
             "cautions": values["cautions"],
             "footer": values["for_the_holder_only"],
@@ -77,7 +80,9 @@ def report_page(values: Mapping[str, Any], own: MethodSections, treatments: Sect
             *own.findings,
             *own.alternatives,
             ledger_section(values["ledger"]),
-            Section("What is not promised", [BulletList(values["not_promised"])]),
+            Section(
+                "What is not promised", [BulletList([each.replace(BELOW, ABOVE) for each in values["not_promised"]])]
+            ),
             Section("How these numbers were made", [BulletList(own.methods)]),
         ],
     )

@@ -46,7 +46,6 @@ def full_domain_report(
     outcome = recoded.search
     found: dict[str, Any] = {
         **report_opening(content),
-        "method": plan.method.name,
         "k": plan.k,
         "rows": {
             "in": table.rows(),
@@ -310,9 +309,9 @@ def _level_line(one: Mapping[str, Any]) -> list[Cell]:
 def _about_classes(classes: dict[str, Any], k: int) -> str:
     before, after = classes["before"], classes["after"]
     return (
-        f"Before, {before['rows']:,} rows stood in {before['count']:,} classes of {before['mean']:g} rows on average, and "
-        f"{before['uniques']:,} rows were alone in theirs. Now {after['rows']:,} rows stand in {after['count']:,} classes of "
-        f"{after['mean']:g} on average; the smallest has {after['smallest']:,}, k = {k:,}."
+        f"Before, {before['rows']:,} rows stood in {before['count']:,} classes, {before['mean']:g} in each on average, and "
+        f"{before['uniques']:,} rows were alone in theirs. Now {after['rows']:,} rows stand in {after['count']:,} classes, "
+        f"{after['mean']:g} in each on average; the smallest has {after['smallest']:,}, k = {k:,}."
     )
 
 
@@ -333,7 +332,6 @@ def _class_bars(classes: Mapping[str, Any]) -> BarTable:
             for old, new in both
             if old["rows"] or new["rows"]
         ],
-        ("share of rows before", "share of rows after"),
     )
 
 

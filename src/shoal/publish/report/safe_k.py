@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -509,7 +509,7 @@ def _column_line(column: Mapping[str, Any]) -> list[Cell]:
     return [
         column["name"],
         _level_words(column),
-        (NO_NUMBER, "the original has one value") if says == CONSTANT else (unit_text(column["detail"]), between),
+        (NO_NUMBER, "one value") if says == CONSTANT else (unit_text(column["detail"]), between),
         "" if commonest is None else (commonest["label"] or "(empty)", f"{share_text(commonest['share'])} of rows"),
         f"{column['labels_published']:,} of {column['labels_in']:,}",
         ("says nothing" if says == NOTHING else unit_text(column["distance"]), chance),
@@ -528,7 +528,7 @@ def _label_sections(columns: Sequence[Mapping[str, Any]]) -> list[Section]:
     most = room(MOST_BARS, FEWEST_BARS, len(columns))
     found = [Section("Labels, before and after", [Words(ABOUT_LABELS)])]
     for column in columns:
-        bars = replace(label_bars(column["labels"], column["rest"], most), keys=("before", "after"))
+        bars = label_bars(column["labels"], column["rest"], most)
         found.append(Section(column["name"], [Words(_label_words(column), quiet=True), bars], level=3))
     return found
 

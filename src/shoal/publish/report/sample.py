@@ -39,7 +39,6 @@ def sample_report(
     asked, sizes = plan.method, drawn.sizes
     found: dict[str, Any] = {
         **report_opening(content),
-        "method": asked.name,
         "rows": {
             "in": table.rows(),
             "taking_part": drawn.taking_part,
@@ -206,6 +205,7 @@ def sample_sections(values: Mapping[str, Any]) -> MethodSections:
         [
             (size_text(each["from"], each["to"]), f"{each['values']:,}", f"{each['rows']:,}")
             for each in values["values"]["sizes"]
+            if each["values"]
         ],
     )
     return MethodSections(

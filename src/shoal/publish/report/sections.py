@@ -45,7 +45,7 @@ def row_facts(rows: Mapping[str, Any], taking_part: str) -> list[Fact]:
 
 
 def size_bars(histogram: Sequence[Mapping[str, Any]], what: str, member: str) -> BarTable:
-    """How large classes are: the share of the classes in each bin of sizes, and that of their members."""
+    """How large classes are: how many are of each size, and how many members they have; bars are shares."""
     groups, rows = (max(1, sum(part[key] for part in histogram)) for key in ("groups", "rows"))
     return BarTable(
         f"{member}s in a {what}",
@@ -59,7 +59,6 @@ def size_bars(histogram: Sequence[Mapping[str, Any]], what: str, member: str) ->
             )
             for part in histogram
         ],
-        (f"share of {'classes' if what == 'class' else what + 's'}", f"share of {member}s"),
     )
 
 
@@ -164,7 +163,7 @@ def _histogram(column: Mapping[str, Any], text: Callable[[float | None], str], d
     drawings = [
         draw_histograms(column["before"], column["after"], ends, name, f"Histograms of {name}, before and after")
     ]
-    caption = f"{'Left: grey' if records else 'Grey'} before, blue after."
+    caption = f"{'Left: the' if records else 'The'} bars are before, the line is after."
     if swapped:
         caption = "Left: before and after are the same, because values only changed places."
     if records:
