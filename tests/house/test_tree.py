@@ -31,7 +31,7 @@ APART = {
     "shoal.publish.handbook": "the reader that lies in every release stands alone, as the one-file verifier does",
 }
 
-OTHER_TESTS = {"contract", "docs", "faults", "golden", "house", "statistical"}
+OTHER_TESTS = {"browser", "contract", "docs", "faults", "golden", "house", "statistical"}
 """Folders of tests that are about the whole and mirror no room."""
 
 TOPICS = {

@@ -1,0 +1,114 @@
+"""Pages in a real browser, at the width of a screen, of a telephone and of paper: nothing is cut, fetched, wrong or unnamed.
+
+The browser is Debian's chromium, driven by Playwright. Every kind of release is made once, and its pages are opened once.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from shoal.publish.plan.methods import plan
+from shoal.publish.plan.page import plan_page
+from shoal.publish.run.release import Release
+from tests.publish import (
+    box_clinic,
+    centroid_clinic,
+    clinic,
+    counted_clinic,
+    grouped_clinic,
+    level_clinic,
+    noisy_clinic,
+    sample_clinic,
+)
+
+playwright = pytest.importorskip("playwright.sync_api", reason="cannot run here: Playwright is not installed")
+
+pytestmark = pytest.mark.slow
+
+ABSENT = "cannot run here: no chromium is installed (Debian package chromium)"
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+VIEWS = {"screen": (1280, "screen"), "telephone": (390, "screen"), "paper": (688, "print")}
+"""Widths in pixels, and the medium; a sheet of A4 without its margins is 182 mm wide."""
+UNNAMED = """() => [...document.querySelectorAll('img, svg')].filter(one =>
+    one.tagName === 'IMG' ? !one.alt
+    : one.getAttribute('aria-hidden') !== 'true' && !(one.getAttribute('role') === 'img' && one.getAttribute('aria-label'))
+).map(one => one.outerHTML.slice(0, 80))"""
+TOO_WIDE = "() => Math.max(0, document.scrollingElement.scrollWidth - innerWidth)"
+
+KINDS: dict[str, Callable[[Path], Release]] = {
+    "safe-k": lambda folder: clinic.publish(folder, report=True),
+    "views": lambda folder: clinic.publish(folder, {"release.views": "pairs"}, report=True),
+    "synthetic": lambda folder: noisy_clinic.publish(folder, "synthetic", report=True),
+    "k-anonymity": lambda folder: level_clinic.publish(folder, "every", report=True),
+    "microaggregation": lambda folder: counted_clinic.publish(folder, "diverse"),
+    "t-closeness": lambda folder: grouped_clinic.publish(folder, "linked", report=True),
+    "sample": lambda folder: sample_clinic.publish(folder, changes={"release.rare": "drop"}, rare=4, report=True),
+    "centroids": lambda folder: centroid_clinic.publish(folder, {"release.k": 30}, report=True),
+    "boxes": lambda folder: box_clinic.publish(folder, report=True),
+}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[playwright.Browser]:
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip(ABSENT)
+    with playwright.sync_playwright() as driver:
+        running = driver.chromium.launch(executable_path=program, args=list(FLAGS))
+        yield running
+        running.close()
+
+
+def faults_of(browser: playwright.Browser, path: Path) -> list[str]:
+    """Everything that is wrong with a page."""
+    found: list[str] = []
+    page = browser.new_page()
+    page.route(re.compile("^(?!file:)"), lambda route: route.abort())
+    page.on("request", lambda one: None if one.url.startswith("file:") else found.append(f"asks for {one.url}"))
+    page.on("console", lambda said: found.append(said.text) if said.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: found.append(str(error)))
+    page.goto(path.as_uri())
+    found += [f"has no words: {one}" for one in page.evaluate(UNNAMED)]
+    for name, (width, medium) in VIEWS.items():
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(media=medium)
+        over = page.evaluate(TOO_WIDE)
+        if over:
+            found.append(f"{over} pixels too wide for the {name}")
+    page.close()
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_pages_of_every_kind_of_release_are_sound(browser, tmp_path, kind):
+    made = KINDS[kind](tmp_path)
+    pages = [made.custodian_folder / "report.html", made.folder / "certificate.html"]
+    if kind in ("safe-k", "synthetic"):
+        pages += [made.folder / "README.html", made.folder / "codebook.html", tmp_path / "plan.html"]
+        planned = clinic.planned() if kind == "safe-k" else plan(noisy_clinic.policy(kind))
+        pages[-1].write_text(plan_page(planned), encoding="utf-8")
+    assert {path.name: faults_of(browser, path) for path in pages} == {path.name: [] for path in pages}
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        ('<img alt="x" src="http://example.invalid/x.png">', "asks for http://example.invalid/x.png"),
+        ("<script>console.error('a fault')</script>", "a fault"),
+        ('<svg viewBox="0 0 1 1"><title>x</title></svg>', "has no words"),
+        ('<div style="width: 500px">x</div>', "pixels too wide for the telephone"),
+        ("<style>@media print { p { width: 50rem } }</style><p>x</p>", "pixels too wide for the paper"),
+    ],
+)
+def test_a_fault_is_noticed(browser, tmp_path, body, fault):
+    page = tmp_path / "page.html"
+    page.write_text(f'<!doctype html><meta name="viewport" content="width=device-width">{body}', encoding="utf-8")
+    assert any(fault in each for each in faults_of(browser, page))
