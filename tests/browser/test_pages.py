@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from shoal.page.html import section_page
+from shoal.page.section import BarPair, BarTable, DataTable, FactList, Figure, Section, Words, heads
+from shoal.page.svg import draw_histograms
 from shoal.publish.plan.methods import plan
 from shoal.publish.plan.page import plan_page
 from shoal.publish.run.release import Release
@@ -96,6 +99,30 @@ def test_the_pages_of_every_kind_of_release_are_sound(browser, tmp_path, kind):
         planned = clinic.planned() if kind == "safe-k" else plan(noisy_clinic.policy(kind))
         pages[-1].write_text(plan_page(planned), encoding="utf-8")
     assert {path.name: faults_of(browser, path) for path in pages} == {path.name: [] for path in pages}
+
+
+def test_names_that_are_long_hostile_or_many_are_not_cut(browser, tmp_path):
+    """A table of fourteen columns of text, names of a hundred letters without a gap, and markup in the place of a name."""
+    names = ["x" * 100, "<b onclick=alert(1)>\u202eevil", *(f"attribute number {i}" for i in range(12))]
+    wide = DataTable(heads(names, ["rows"]), [[*names, "1,234,567"]] * 3)
+    bars = BarTable(
+        names[0], ("by clustering", "by noise", "in all"), [BarPair(name, 1, 2, ("1 %",) * 3) for name in names]
+    )
+    drawing = draw_histograms([1, 2], [2, 1], (names[0], names[1]), names[0], names[1])
+    blocks = [
+        Words(names[0]),
+        FactList([(names[0], *names[:2])]),
+        wide,
+        bars,
+        Figure([drawing, drawing], names[0], wide),
+    ]
+    fields = ("title", "mark", "dataset", "lead", "sentence", "footer")
+    page = tmp_path / "report.html"
+    opening = {**dict.fromkeys(fields, names[0]), "cautions": names}
+    page.write_text(
+        section_page(opening, [Section(name, blocks, level) for name, level in zip(names[:2], (2, 3), strict=True)])
+    )
+    assert faults_of(browser, page) == []
 
 
 @pytest.mark.parametrize(

@@ -38,5 +38,10 @@ def test_names_are_escaped():
         assert Page(drawn).faults == []
 
 
+def test_a_long_name_of_an_axis_is_cut():
+    drawn = draw_histograms([1], [1], ("0", "1"), "x" * 100, "words")
+    assert f">{'x' * 39}\u2026<" in drawn
+
+
 def test_nothing_to_draw_is_an_empty_frame():
     assert 'class="before"' not in draw_histograms([], [], ("0", "1"), "age", "words")

@@ -175,7 +175,8 @@ RANGE_WIDTH, RANGE_STEP = 560.0, 26.0
 """How wide a drawing of ranges is, and how tall each of its lines."""
 RANGE_NAMES = 150.0
 """Space for the names of its lines."""
-LONGEST_NAME = 24
+LONGEST_NAME, LONGEST_AXIS = 24, 40
+"""Letters of a name for which there is room: of a line, and of an axis."""
 
 
 def draw_ranges(lines: Sequence[tuple[str, float, tuple[float, float], tuple[float, float] | None]], words: str) -> str:
@@ -195,8 +196,8 @@ def draw_ranges(lines: Sequence[tuple[str, float, tuple[float, float], tuple[flo
     found = []
     for number, (name, share, (low, high), allowed) in enumerate(lines):
         y = SMALL_TOP + RANGE_STEP * number
-        shown = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}\u2026"
-        found.append(f'<text x="{_px(RANGE_NAMES - 8)}" y="{_px(y + 15)}" text-anchor="end">{escape(shown)}</text>')
+        shown = escape(_short(name, LONGEST_NAME))
+        found.append(f'<text x="{_px(RANGE_NAMES - 8)}" y="{_px(y + 15)}" text-anchor="end">{shown}</text>')
         if allowed is not None:
             left, right = x(allowed[0]), x(allowed[1])
             found.append(
@@ -229,5 +230,15 @@ def _ends(left: float, ends: tuple[str, str], name: str) -> list[str]:
     return [
         f'<text x="{_px(left)}" y="{_px(y)}">{escape(ends[0])}</text>',
         f'<text x="{_px(SMALL_WIDTH - SMALL_RIGHT)}" y="{_px(y)}" text-anchor="end">{escape(ends[1])}</text>',
-        _text("axis", "middle", f'x="{_px((left + SMALL_WIDTH - SMALL_RIGHT) / 2)}" y="{_px(y + 18)}"', name),
+        _text(
+            "axis",
+            "middle",
+            f'x="{_px((left + SMALL_WIDTH - SMALL_RIGHT) / 2)}" y="{_px(y + 18)}"',
+            _short(name, LONGEST_AXIS),
+        ),
     ]
+
+
+def _short(name: str, most: int) -> str:
+    """A name as far as there is room for it; a page has it in full in its heading or table."""
+    return name if len(name) <= most else f"{name[: most - 1]}\u2026"

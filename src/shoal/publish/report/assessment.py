@@ -23,7 +23,7 @@ ABOUT = (
 def assessment_sections(assessment: Mapping[str, Any] | None) -> list[Section]:
     """What an assessment measured, after the rows and before the columns; nothing where a release was not assessed.
 
-    The values are measurements as JSON (`shoal.assess.measurement`) by their names, under `risk` and `utility`.
+    The values are measurements as JSON by their names, under `risk` and `utility`.
     """
     if assessment is None:
         return []
