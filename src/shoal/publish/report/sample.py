@@ -163,7 +163,7 @@ def _cautions(found: Mapping[str, Any]) -> list[str]:
     if best is not None and best["expected"] >= 2 * rows["expected"]:
         said.append(
             f"Values with few rows hold the rate down. With rare: drop and rare_below: {best['below']:,} about "
-            f"{best['expected']:,.0f} rows would be expected instead of {rows['expected']:,.0f}; the table at the end shows "
+            f"{best['expected']:,.0f} rows would be expected instead of {rows['expected']:,.0f}; a table below shows "
             "other bounds."
         )
     if rows["published"] == 0:
