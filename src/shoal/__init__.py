@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from shoal.api import (
         allowance,
         amplify,
+        assess,
         check,
         compare,
         compose,
@@ -45,8 +46,8 @@ if TYPE_CHECKING:
     from shoal.query.session import Session, register, session
 
 _API = (
-    "allowance amplify check compare compose delta draft frontier load microaggregate plan rehearse release sample_rate solve "
-    "verify"
+    "allowance amplify assess check compare compose delta draft frontier load microaggregate plan rehearse release sample_rate "
+    "solve verify"
 )
 _WHERE = {
     "shoal.api": _API.split(),
@@ -106,6 +107,7 @@ __all__ = [
     "__version__",
     "allowance",
     "amplify",
+    "assess",
     "check",
     "compare",
     "compose",

@@ -34,6 +34,7 @@ from shoal.guarantee.safe_k import curve as safe_k
 from shoal.guarantee.safe_k.setting import Setting, frontier, solve
 
 if TYPE_CHECKING:
+    from shoal.assess.assessment import Assessment
     from shoal.assess.frame.centroids import CentroidRelease
     from shoal.assess.frame.groups import GroupRelease
     from shoal.assess.frame.recoded import RecodedRelease
@@ -395,6 +396,50 @@ def load(folder: str | Path, *, verify: bool = True) -> LoadedRelease | GroupRel
     if verify:
         _require(found.folder)
     return found
+
+
+def assess(
+    release: str | Path | None = None,
+    original: object = None,
+    *,
+    masked: object = None,
+    policy: Policy | str | Path | None = None,
+    aligned: bool = False,
+    control: object = None,
+    population: object = None,
+    fraction: float | None = None,
+    weights: str | None = None,
+    targets: Sequence[str] = (),
+    lenient: bool = False,
+    full: bool = True,
+    engine: str | Engine = "duckdb",
+) -> Assessment:
+    """Measure the risks and the utility of a release against its original: a second opinion, for the custodian alone.
+
+    What is measured is no guarantee, whatever it is: it holds for these tables and the intruders that are tried. What comes back
+    was computed from the original and is personal data.
+
+    Arguments  `release` is a release folder; or `masked` a table that another tool made, with the `policy` that says what its
+               columns are, and `aligned` where its row i is record i of the original; `original` is the table that was released;
+               `control` holds originals that took no part: attacks and models are then judged against them; `population` is a
+               table of the population, `fraction` the share of it that the original is, `weights` a column of sampling weights;
+               `targets` are columns that models predict; `lenient` lets a suppressed cell match anything; without `full` no
+               attack is tried and no model trained; `engine` is where rows live.
+    Raises     UsageError for a release that is none or a column that is not there; DataError for a table that cannot be read.
+
+    >>> found = assess("visits-2026", "visits.csv", full=False)
+    >>> found.after.prosecutor.largest.value <= 1 / 28
+    True
+    """
+    from shoal.publish.assess import assess_release
+
+    if original is None:
+        raise UsageError("an assessment needs the original table", fix="give it as the second argument")
+    return assess_release(
+        original, folder=None if release is None else _release_path(release), masked=masked,
+        policy=None if policy is None else _policy(policy, "the policy is none"), aligned=aligned, control=control,
+        population=population, fraction=fraction, weights=weights, targets=targets, lenient=lenient, full=full, engine=engine,
+    )  # fmt: skip
 
 
 class Checks(list["Check"]):

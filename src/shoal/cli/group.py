@@ -29,6 +29,7 @@ SECTIONS = {
         "rehearse": ("publish.rehearse", "What to expect of a release, from simulated tables."),
         "release": ("publish.release", "Publish a table as its policy says, with a certificate."),
         "verify": ("publish.verify", "Recompute what a release and its certificate say."),
+        "assess": ("publish.assess", "Risks and utility of a release against its original: a second opinion."),
         "share": ("publish.share", "Pack the public files of a release, and nothing else."),
         "export": ("publish.export", "A table of a release for other programs: Stata, SPSS, Parquet, databases."),
     },

@@ -607,5 +607,6 @@ _WHAT = {
     "init": "a draft of the policy, by `shoal init`",
     "check": "classes and disclosure, by `shoal check`",
     "dry-run": "a dry run of a release",
+    "assess": "risks and utility of a release, by `shoal assess`",
 }
 """What the record says of a look of each kind."""

@@ -11,14 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-KINDS_OF_LOOK = ("init", "check", "dry-run")
-"""What shows results on the real table: a draft of the policy, a check of the table, a dry run of a release."""
+KINDS_OF_LOOK = ("init", "check", "dry-run", "assess")
+"""What shows results on the real table: a draft of the policy, a check of the table, a dry run, an assessment of a release."""
 OTHER = "other"
 """What is said of a look whose kind is not on record."""
 _WORDS = {
     "init": ("draft of the policy", "drafts of the policy"),
     "check": ("check of the table", "checks of the table"),
     "dry-run": ("dry run", "dry runs"),
+    "assess": ("assessment", "assessments"),
     OTHER: ("look of another kind", "looks of another kind"),
 }
 

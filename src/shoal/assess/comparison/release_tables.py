@@ -303,17 +303,23 @@ def _sampled(original: OriginalTable, loaded: LoadedRelease) -> ComparableTable:
             )
             for name in names
         }
-        beside = " and noisy counts beside them" if loaded.counts else ""
-        return ComparableTable(columns, f"the published rows{beside}", model=model)
-    with Source.seeded(SEED) as source:
-        drawn = loaded.synthetic(None if original.table.rows == 0 else original.table.rows, source=source)
+        if model is None:
+            return ComparableTable(columns, "the published rows")
+        words = "the published rows and noisy counts beside them"
+        return ComparableTable(columns, words, model=model, drawn=_drawn_rows(original, loaded, model))
     assert model is not None  # noqa: S101 - there are several tables, or counts
+    return _drawn_rows(original, loaded, model)
+
+
+def _drawn_rows(original: OriginalTable, loaded: LoadedRelease, model: RecipientModel) -> ComparableTable:
+    """As many rows as the original has, drawn from a model of all tables of a release."""
+    with Source.seeded(SEED) as source:
+        drawn = loaded.synthetic(original.table.rows or None, source=source)
     columns = _drawn_columns(original, drawn, model)
     what = "noisy counts" if loaded.counts else "views"
     note = f"rows are drawn from the recipient's model of all {what}; marginals are the model's own, where it has them"
-    return ComparableTable(
-        columns, f"rows drawn from a model of the published {what}", real=False, model=model, notes=(note,)
-    )
+    words = f"rows drawn from a model of the published {what}"
+    return ComparableTable(columns, words, real=False, model=model, notes=(note,))
 
 
 def _drawn_columns(original: OriginalTable, drawn: Any, model: RecipientModel) -> dict[str, ComparableColumn]:

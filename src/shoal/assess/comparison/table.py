@@ -104,6 +104,8 @@ class ComparableTable:
     aligned: bool = False
     """Whether row i is the record i of the original, masked."""
     model: MarginalModel | None = None
+    drawn: ComparableTable | None = None
+    """Rows that the model draws, which say more of the relations of columns than these rows do; None where there are none."""
     notes: tuple[str, ...] = ()
     _kept: dict[tuple[str, ...], Floats] = field(default_factory=dict, repr=False)
 
@@ -126,11 +128,14 @@ class ComparableTable:
 
     def take(self, rows: Ints) -> ComparableTable:
         """The same table with some of its rows, and without a model."""
-        return replace(self, columns={name: own.take(rows) for name, own in self.columns.items()}, model=None, _kept={})
+        return replace(
+            self, columns={name: own.take(rows) for name, own in self.columns.items()}, model=None, drawn=None, _kept={}
+        )
 
     def select(self, names: Sequence[str]) -> ComparableTable:
         """The same table with some of its columns."""
-        return replace(self, columns={name: self.columns[name] for name in names}, _kept={})
+        drawn = None if self.drawn is None else self.drawn.select(names)
+        return replace(self, columns={name: self.columns[name] for name in names}, drawn=drawn, _kept={})
 
     def marginal(self, *names: str) -> Floats:
         """The share of records in each cell of some attributes, one axis for each; all zero where there is no row."""

@@ -55,7 +55,7 @@ def check(
         raise UsageError("the policy names no quasi-identifier", fix="give at least one attribute the role quasi")
     asked = (*schema.quasi, *schema.confidential)
     chosen = {name: _level(schema, name, level) for name, level in (levels or {}).items()}
-    table, labels = _open(open_engine(engine), data, replace(schema, attributes=asked), chosen)
+    table, labels = open_labelled(open_engine(engine), data, replace(schema, attributes=asked), chosen)
     names = [attribute.name for attribute in asked]
     if chosen:
         table = table.recode({name: chosen.get(name, ValueLevel()) for name in names})
@@ -85,8 +85,10 @@ def _level(schema: Schema, name: str, index: int) -> Level:
     return attribute.hierarchy.level(index)
 
 
-def _open(engine: Engine, data: object, schema: Schema, chosen: Mapping[str, Level]) -> tuple[Table, tuple[str, ...]]:
-    """Open the table, and say which columns hold labels; a column that is to be recoded must hold values of its domain."""
+def open_labelled(
+    engine: Engine, data: object, schema: Schema, chosen: Mapping[str, Level]
+) -> tuple[Table, tuple[str, ...]]:
+    """Open a table that may hold labels, and say which columns do; one that is to be recoded must hold values of its domain."""
     bare = tuple(one if one.name in chosen else _without_domain(one) for one in schema.attributes)
     try:
         return engine.scan(data, replace(schema, attributes=bare)), ()

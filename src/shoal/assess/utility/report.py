@@ -40,6 +40,8 @@ class UtilityReport:
     words_of_rows: str
     real: bool
     columns: tuple[ColumnDistance, ...]
+    learned_from: str
+    """What rows models were trained on, in words."""
     lost_columns: tuple[str, ...]
     """Columns that the release does not have."""
     marginals: tuple[MarginalDistances, ...]
@@ -61,6 +63,7 @@ class UtilityReport:
             "of": self.words_of_rows,
             "real": self.real,
             "columns": [one.to_json() for one in self.columns],
+            "learned_from": self.learned_from,
             "lost_columns": list(self.lost_columns),
             "marginals": [one.to_json() for one in self.marginals],
             "relations": self.relations.to_json(),
@@ -132,15 +135,16 @@ def assess_utility(
         tick()
         distinction, learned = None, []
         if learning:
-            distinction = tell_apart(original, released, source.stream("telling apart"))
+            rows = released if released.drawn is None else released.drawn
+            distinction = tell_apart(original, rows, source.stream("telling apart"))
             if distinction is None:
                 left_out.append("telling rows apart: fewer than 20 rows")
             tick()
             for target in targets:
                 ticks = _Counter(tick, 2 * len(MODELS))
                 one = (
-                    learn(original, released, target, source.stream(target), control=control, tick=ticks)
-                    if target in names
+                    learn(original, rows, target, source.stream(target), control=control, tick=ticks)
+                    if target in rows.names
                     else None
                 )
                 ticks.finish()
@@ -158,6 +162,7 @@ def assess_utility(
         words_of_rows=released.words,
         real=released.real,
         columns=columns,
+        learned_from=(released if released.drawn is None else released.drawn).words,
         lost_columns=tuple(name for name in original.names if name not in names),
         marginals=tuple(marginals),
         relations=relations,

@@ -523,7 +523,7 @@ class TotalEntry(Entry):
 class LookEntry(Entry):
     """Looks of one kind at results on the real table that the ledger had on record when this release was charged."""
 
-    kind: Literal["init", "check", "dry-run", "other"]
+    kind: Literal["init", "check", "dry-run", "assess", "other"]
     """A draft of the policy from the table, a check of the table, a dry run; `other` where the kind is not on record."""
     times: Positive
     other_plan: Natural

@@ -720,7 +720,7 @@ SCHEME_CHOICE = {
     "restriction": Optionally(str),
 }
 RECODING_CHOICE = ByKind({"tree": TREE_CHOICE, "choose": SCHEME_CHOICE})
-KINDS_OF_LOOK = ("init", "check", "dry-run", "other")
+KINDS_OF_LOOK = ("init", "check", "dry-run", "assess", "other")
 """What showed results on the real table before a charge: a draft of the policy, a check of the table, a dry run, or unknown."""
 
 

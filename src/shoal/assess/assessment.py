@@ -1,0 +1,278 @@
+"""An assessment of a release: its risks and its utility, measured on the original and on what was published.
+
+It is a second opinion: it knows the tables and not how they were made, so that it judges other tools' tables in the same way. It
+promises nothing. A measure that is small on these tables, against the intruders that were tried, may be large for others; what is
+proved of a release stands in its certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from shoal.assess.comparison.parts import Ints, ReadColumn
+from shoal.assess.comparison.release_tables import OriginalTable
+from shoal.assess.comparison.table import ComparableColumn, ComparableTable
+from shoal.assess.quantity import Quantity
+from shoal.assess.risk.attack import AttackRisk, ReleasedAttribute
+from shoal.assess.risk.class_sizes import LENIENT, STRICT
+from shoal.assess.risk.inference import inference
+from shoal.assess.risk.linkability import linkability
+from shoal.assess.risk.report import RiskReport, measure_risk
+from shoal.assess.risk.singling_out import singling_out
+from shoal.assess.utility.report import UtilityReport, assess_utility
+from shoal.assess.utility.report import steps_of as utility_steps
+from shoal.chance.source import Source
+from shoal.errors import ShoalError
+
+VERSION = 1
+TARGETS = 1_000
+"""Records that intruders try to attack."""
+MOST_KNOWN = 8
+"""Attributes that an intruder of the attacks knows; of more, the first in the order of the policy."""
+SEED = "attacks"
+LARGEST_SET = 3
+"""Special uniques are searched for in sets of up to so many attributes."""
+MANY_CELLS = 8_000_000
+"""Above so many cells (rows × attributes) special uniques are searched for in pairs alone, and lenient matching is not tried."""
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """What was measured of a release, before and after."""
+
+    quasi: tuple[str, ...]
+    confidential: tuple[str, ...]
+    matching: str
+    """strict or lenient: what a suppressed cell matches."""
+    before: RiskReport | None
+    """The risks of the original as it is; None without quasi-identifiers."""
+    after: RiskReport | None
+    """Those of the published rows; None where rows are nobody's."""
+    attacks: tuple[AttackRisk, ...]
+    utility: UtilityReport
+    control: int | None
+    """Records of the control group, which took no part in the release."""
+    left_out: tuple[str, ...]
+    """What was not measured, and why."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The assessment as plain values for JSON, with a version."""
+        return {
+            "version": VERSION,
+            "quasi": list(self.quasi),
+            "confidential": list(self.confidential),
+            "matching": self.matching,
+            "control": self.control,
+            "risk": {
+                "before": None if self.before is None else self.before.to_json(),
+                "after": None if self.after is None else self.after.to_json(),
+                "attacks": [one.to_json() for one in self.attacks],
+                "measures": {
+                    name: [None if one is None else one.to_json() for one in pair]
+                    for name, pair in self.risk_measures().items()
+                },
+            },
+            "utility": self.utility.to_json(),
+            "left_out": [*self.left_out, *self.utility.left_out],
+        }
+
+    def risk_measures(self) -> dict[str, tuple[Quantity | None, Quantity | None]]:
+        """Every risk by name, before and after; None where it was not measured."""
+        sides = [{} if one is None else one.quantities() for one in (self.before, self.after)]
+        return {name: (sides[0].get(name), sides[1].get(name)) for name in dict.fromkeys([*sides[0], *sides[1]])}
+
+    def words(self) -> list[str]:
+        """What the numbers say, in sentences: risks first."""
+        said = []
+        if self.before is not None:
+            said.append(f"The original: {_risk_words(self.before)}")
+        if self.after is not None:
+            said.append(f"The release: {_risk_words(self.after)}")
+        elif self.before is not None:
+            said.append("The rows of the release are nobody's, so no row of it is a person to find.")
+        said += [one.words() for one in self.attacks]
+        said += self.utility.words()
+        said.append(
+            "These numbers are about the tables at hand and the intruders that were tried. They are no guarantee."
+        )
+        return said
+
+    def __repr__(self) -> str:
+        pairs = next((one.mean.value for one in self.utility.marginals if one.width == 2), None)
+        near = "" if pairs is None else f", pairs at {pairs:.3f}"
+        return f"<Assessment of {self.utility.words_of_rows}: {len(self.attacks)} attacks{near}>"
+
+
+def _risk_words(report: RiskReport) -> str:
+    largest, mean = report.prosecutor.largest.value, report.prosecutor.mean.value
+    return (
+        f"an intruder who knows {', '.join(report.attributes)} of a person in it finds the person's row with probability "
+        f"{largest:.3g} at most and {mean:.3g} on average; {report.sample_uniques.value:,.0f} of {report.rows:,} rows are unique."
+    )
+
+
+def steps_of(targets: Sequence[str], *, full: bool) -> int:
+    """How often `tick` is called by `assess_tables`."""
+    return 2 + (3 if full else 0) + utility_steps(targets, learning=full)
+
+
+def assess_tables(
+    original: OriginalTable,
+    released: ComparableTable,
+    *,
+    quasi: Sequence[str],
+    confidential: Sequence[str] = (),
+    targets: Sequence[str] = (),
+    control: ComparableTable | None = None,
+    population: Ints | None = None,
+    fraction: float | None = None,
+    weights: Sequence[float] | None = None,
+    lenient: bool = False,
+    full: bool = True,
+    tick: Callable[[], None] = lambda: None,
+) -> Assessment:
+    """Measure risks and utility of a released table against its original.
+
+    Arguments  `quasi`: what an intruder may know; `confidential`: what may not be learned; `targets`: columns that models
+               predict, by default the first two confidential ones; `control`: originals that took no part; `population`: the
+               quasi-identifiers of a population as codes of the original's values; `fraction`: the share of a population that the
+               original is a sample of; `weights`: sampling weights of the original's records; `lenient`: a suppressed cell
+               matches anything; `full`: with attacks and models, which take longest
+    """
+    names = [name for name in quasi if name in original.table.names]
+    predicted = list(targets) or [name for name in confidential if name in released.names][:2]
+    left_out: list[str] = []
+    matching = LENIENT if lenient else STRICT
+    large = original.table.rows * max(1, len(names)) > MANY_CELLS
+    before = after = None
+    if names:
+        keys = np.stack([_codes(original.columns[name]) for name in names], axis=1)
+        secret = {name: _codes(original.columns[name]) for name in confidential if name in original.table.names}
+        before = measure_risk(
+            keys, names=names, matching=matching, population=population, fraction=fraction, weights=weights,
+            confidential=secret, largest_size=2 if large else LARGEST_SET,
+        )  # fmt: skip
+    else:
+        left_out.append("risks: no attribute is a quasi-identifier")
+    tick()
+    own = [name for name in names if name in released.names]
+    if own and released.real and released.rows:
+        after = measure_risk(
+            np.stack([_label_codes(released[name]) for name in own], axis=1), names=own, matching=matching,
+            fraction=None if fraction is None else min(1.0, fraction * released.rows / original.table.rows),
+            confidential={name: _label_codes(released[name]) for name in confidential if name in released.names},
+            largest_size=2 if large else LARGEST_SET,
+        )  # fmt: skip
+    elif own:
+        left_out.append(
+            "risks of single rows of the release: its rows are nobody's" if released.rows else "the release has no row"
+        )
+    tick()
+    attacks: list[AttackRisk] = []
+    if full:
+        attacks, missed = _attack(original, released, own, confidential, control, tick)
+        left_out += missed
+    utility = assess_utility(
+        original.table, released, quasi=own, targets=predicted, control=control, learning=full, tick=tick
+    )
+    return Assessment(
+        tuple(names), tuple(confidential), matching, before, after, tuple(attacks), utility,
+        None if control is None else control.rows, tuple(left_out),
+    )  # fmt: skip
+
+
+def _codes(column: ReadColumn) -> Ints:
+    """The exact values of a column as codes; −1 where missing."""
+    if column.points is None:
+        return column.codes
+    gone = np.isnan(column.points)
+    found = np.unique(np.where(gone, 0.0, column.points), return_inverse=True)[1].ravel()
+    return np.asarray(np.where(gone, -1, found))
+
+
+def _label_codes(column: ComparableColumn) -> Ints:
+    """The labels of a released column as codes; −1 where a cell is missing or stands for every value."""
+    if column.points is not None:
+        return _codes(ReadColumn(column.points, (), column.codes))
+    hidden = (column.coverage >= 1) | (column.shares[:, -1] >= 1)
+    return np.asarray(np.where(hidden[column.codes], -1, column.codes))
+
+
+def _attack(
+    original: OriginalTable,
+    released: ComparableTable,
+    quasi: Sequence[str],
+    confidential: Sequence[str],
+    control: ComparableTable | None,
+    tick: Callable[[], None],
+) -> tuple[list[AttackRisk], list[str]]:
+    """Inference of each confidential attribute, singling out, linking two halves of what is known."""
+    found: list[AttackRisk] = []
+    missed: list[str] = []
+    secret = [name for name in confidential if name in released.names]
+    known = [name for name in quasi if name not in secret][:MOST_KNOWN]
+    shown = {name: _released_attribute(released[name]) for name in dict.fromkeys([*known, *secret])}
+    with Source.seeded(SEED) as source:
+        chosen = original.table.take(source.permutation(original.table.rows)[:TARGETS])
+        others = None if control is None else control.take(source.permutation(control.rows)[:TARGETS])
+        targets, held = _parts(chosen, shown), None if others is None else _parts(others, shown)
+
+        def tried(attack: str, run: Callable[[], AttackRisk]) -> None:
+            try:
+                found.append(run())
+            except ShoalError as error:
+                missed.append(f"{attack}: {error.wrong}")
+
+        if not released.rows or not known:
+            missed.append("attacks: the release shows no row, or no quasi-identifier")
+        else:
+            for name in secret:
+                aims, others_aims = _knowing(targets, name), None if held is None else _knowing(held, name)
+                tried(
+                    f"inference of '{name}'",
+                    partial(inference, shown, aims, known=known, confidential=name, control=others_aims),
+                )
+        tick()
+        if released.rows and known:
+            every = _parts(original.table, shown)
+            enough = None if control is None or control.rows < original.table.rows else _parts(control, shown)
+            tried(
+                "singling out",
+                lambda: singling_out(shown, every, source=source.stream("singling out"), names=known, control=enough),
+            )
+        tick()
+        if released.rows and len(known) > 1:
+            left, right = known[: len(known) // 2], known[len(known) // 2 :]
+            tried(
+                "linkability",
+                lambda: linkability(
+                    shown, targets, left=left, right=right, source=source.stream("linkability"), control=held
+                ),
+            )
+        tick()
+    return found, missed
+
+
+def _knowing(records: Mapping[str, Ints], name: str) -> dict[str, Ints]:
+    """The records whose value of an attribute is known: of others it cannot be said whether a guess is right."""
+    kept = records[name] >= 0
+    return {each: own[kept] for each, own in records.items()}
+
+
+def _released_attribute(column: ComparableColumn) -> ReleasedAttribute:
+    """A column as an intruder of the attacks sees it; an ordered one with the places of its parts."""
+    width = len(column.parts)
+    places = np.append(np.arange(width - 1) / max(1, width - 2), 0.5) if column.parts.ordered else None
+    return ReleasedAttribute(column.codes, column.shares, places)
+
+
+def _parts(table: ComparableTable, shown: Mapping[str, ReleasedAttribute]) -> dict[str, Ints]:
+    """The part of each record; −1 for a missing value, which is not known."""
+    return {
+        name: np.where(table[name].likeliest == table[name].parts.missing, -1, table[name].likeliest) for name in shown
+    }
