@@ -20,7 +20,7 @@ SEED = "utility"
 
 
 @dataclass(frozen=True)
-class Classes:
+class ReleasedClasses:
     """The equivalence classes of the released rows by some columns: the measures of full-domain recoding."""
 
     columns: tuple[str, ...]
@@ -49,7 +49,7 @@ class UtilityReport:
     queries: QueryErrors
     granularity: float | None
     """The mean share of the domain that cells rule out (ARX's granularity): 1 where all show values, 0 where all show stars."""
-    classes: Classes | None
+    classes: ReleasedClasses | None
     distinction: Distinction | None
     learning: tuple[Learning, ...]
     left_out: tuple[str, ...]
@@ -197,7 +197,7 @@ def _granularity(table: ComparableTable) -> float | None:
     return float(np.mean([1 - own.coverage[own.codes].mean() for own in table.columns.values()]))
 
 
-def _classes(table: ComparableTable, names: Sequence[str]) -> Classes:
+def _classes(table: ComparableTable, names: Sequence[str]) -> ReleasedClasses:
     columns = [table[name] for name in names]
     _, counts = count_tuples([own.codes for own in columns], [len(own.shares) for own in columns])
-    return Classes(tuple(names), len(counts), float(counts.mean()), float((counts.astype(np.float64) ** 2).sum()))
+    return ReleasedClasses(tuple(names), len(counts), float(counts.mean()), float((counts.astype(np.float64) ** 2).sum()))
