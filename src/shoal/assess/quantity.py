@@ -25,7 +25,7 @@ class Quantity:
     the true number. `model`: the interval holds if the model does, which `method` names; without one, the ends are None.
 
     >>> Quantity.of_rate(12, 200, "share of targets that were singled out").words()
-    '0.06 (0.95 interval 0.03137 to 0.1025: share of targets that were singled out)'
+    '0.06 (0.95 interval 0.03138 to 0.1025: share of targets that were singled out)'
     """
 
     value: float
