@@ -11,7 +11,7 @@ A_DOZEN_OR_SO = 14
 SIBLINGS = {
     # A folder of files that do not need each other but have one shape: the modules in which they come together.
     "shoal.anonymize.method": ("shoal.publish.plan.counted", "shoal.publish.plan.safe_k"),
-    "shoal.assess": ("shoal.api", "shoal.publish.report.counted"),
+    "shoal.assess": ("shoal.api", "shoal.lab.attacks.outcome", "shoal.publish.report.counted"),
     "shoal.cli.publish": ("shoal.cli.group",),
     "shoal.cli.terminal": ("shoal.cli.check", "shoal.cli.group"),
     "shoal.data.hierarchy": ("shoal.policy.schema",),
@@ -28,6 +28,7 @@ APART = {
     "shoal.anonymize.kernel": "loops that Numba compiles, each for its own algorithm",
     "shoal.data": "a zip archive is opened before anything is known of what it holds",
     "shoal.datasets": "tables that are simulated from a policy, and the hospital visits of the guides",
+    "shoal.lab": "attacks and reproductions of papers run methods, each for itself, and know nothing of each other",
     "shoal.publish.handbook": "the reader that lies in every release stands alone, as the one-file verifier does",
 }
 
@@ -37,7 +38,6 @@ OTHER_TESTS = {"browser", "contract", "docs", "faults", "golden", "house", "stat
 TOPICS = {
     "anonymize/cluster/test_optimal.py",
     "anonymize/generalize/search/test_shared.py",
-    "anonymize/generalize/test_unsafe_walk.py",
     "anonymize/method/test_centroid_bounds.py",
     "anonymize/method/test_order_of_rows.py",
     "anonymize/treatment/test_promise_kept.py",

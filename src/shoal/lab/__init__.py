@@ -1,1 +1,1 @@
-"""The laboratory: reproductions of the papers."""
+"""The laboratory: attacks on releases, audits of claims, reproductions of the papers."""
