@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,12 @@ FILES = {
     "t-closeness": 0, "treatments": 0, "visits": 2,
 }  # fmt: skip
 """How many hierarchies of an example are read from files: a release carries the files, so no check stays open."""
+
+
+NEAR = {"adult": 0.6, "clinic": 0.9, "dp-microaggregation/insensitive": 0.8, "visits": 0.9}
+"""How far a single column may be from the original's where an example is coarse."""
+APART = {"dp-microaggregation/ranking"}
+"""Examples whose columns are published apart, which their assessment notes."""
 
 
 def name_of(path: Path) -> str:
@@ -45,12 +52,20 @@ def test_an_example_is_planned_released_and_verified(path, tmp_path, monkeypatch
     name, policy = name_of(path), Policy.load(path)
     planned = shoal.plan(path)
     assert planned.sentences()
-    made = shoal.release(planned, table(name, policy, tmp_path), "out", ledger="ledger.sqlite", new_ledger=True)
+    data = table(name, policy, tmp_path)
+    made = shoal.release(planned, data, "out", ledger="ledger.sqlite", new_ledger=True)
     assert made.rows_published > 0
     assert made.report is not None
     checks = shoal.verify("out")
     assert all(check.agrees for check in checks)
     assert len(list(Path("out").glob("hierarchies/*.txt"))) == FILES[name]
+    assessed = shoal.assess("out", data, full=False)
+    published = {attribute.name for attribute in planned.schema.published}
+    assert {column.name for column in assessed.utility.columns} == published
+    far = {column.name: column.total_variation for column in assessed.utility.columns}
+    assert max(far.values()) < NEAR.get(name, 0.5), far
+    assert not assessed.utility.notes or name in APART
+    json.dumps(assessed.to_json(), allow_nan=False)
 
 
 def test_every_folder_of_the_examples_has_a_policy_and_a_line():

@@ -5,9 +5,14 @@
 Arguments  `release`, `original` and the options of `shoal.api.assess`.
 Raises     what `shoal.api.assess` raises.
 
->>> import shoal
->>> shoal.assess("visits-2026", "visits.csv", full=False)
-<Assessment of the published rows: 0 attacks, pairs at ...>
+>>> import pyarrow as pa, shoal
+>>> age, ill = ({"role": "quasi", "type": "integer", "domain": [0, 99]}, {"role": "confidential", "type": "text"})
+>>> unit = {"unit": "row", "neighbours": "add_remove"}
+>>> columns = {"version": 1, "dataset": "ills", **unit, "attributes": {"age": age, "ill": ill}}
+>>> people = pa.table({"age": [31, 45, 62, 38], "ill": ["flu", "ulcer", "flu", "flu"]})
+>>> masked = pa.table({"age": ["30-49", "30-49", "50-69", "30-49"], "ill": ["flu", "ulcer", "flu", "flu"]})
+>>> shoal.assess(original=people, masked=masked, policy=shoal.Policy.of(columns), full=False)
+<Assessment of the masked table: 0 attacks, pairs at 0.463>
 """
 
 from __future__ import annotations

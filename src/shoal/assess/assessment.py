@@ -243,7 +243,14 @@ def _attack(
             enough = None if control is None or control.rows < original.table.rows else _parts(control, shown)
             tried(
                 "singling out",
-                lambda: singling_out(shown, every, source=source.stream("singling out"), names=known, control=enough),
+                lambda: singling_out(
+                    shown,
+                    every,
+                    source=source.stream("singling out"),
+                    names=known,
+                    attributes=min(3, len(known)),
+                    control=enough,
+                ),
             )
         tick()
         if released.rows and len(known) > 1:

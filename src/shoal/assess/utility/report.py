@@ -200,4 +200,6 @@ def _granularity(table: ComparableTable) -> float | None:
 def _classes(table: ComparableTable, names: Sequence[str]) -> ReleasedClasses:
     columns = [table[name] for name in names]
     _, counts = count_tuples([own.codes for own in columns], [len(own.shares) for own in columns])
-    return ReleasedClasses(tuple(names), len(counts), float(counts.mean()), float((counts.astype(np.float64) ** 2).sum()))
+    return ReleasedClasses(
+        tuple(names), len(counts), float(counts.mean()), float((counts.astype(np.float64) ** 2).sum())
+    )
