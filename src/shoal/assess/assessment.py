@@ -35,6 +35,7 @@ TARGETS = 1_000
 MOST_KNOWN = 8
 """Attributes that an intruder of the attacks knows; of more, the first in the order of the policy."""
 SEED = "attacks"
+ATTACK_STEPS = 3
 LARGEST_SET = 3
 """Special uniques are searched for in sets of up to so many attributes."""
 MANY_CELLS = 8_000_000
@@ -118,7 +119,7 @@ def _risk_words(report: RiskReport) -> str:
 
 def steps_of(targets: Sequence[str], *, full: bool) -> int:
     """How often `tick` is called by `assess_tables`."""
-    return 2 + (3 if full else 0) + utility_steps(targets, learning=full)
+    return 2 + (ATTACK_STEPS if full else 0) + utility_steps(targets, learning=full)
 
 
 def assess_tables(
@@ -216,6 +217,10 @@ def _attack(
     missed: list[str] = []
     secret = [name for name in confidential if name in released.names]
     known = [name for name in quasi if name not in secret][:MOST_KNOWN]
+    if not released.rows or not known:
+        for _ in range(ATTACK_STEPS):
+            tick()
+        return [], ["attacks: the release shows no row, or no quasi-identifier"]
     shown = {name: _released_attribute(released[name]) for name in dict.fromkeys([*known, *secret])}
     with Source.seeded(SEED) as source:
         chosen = original.table.take(source.permutation(original.table.rows)[:TARGETS])
@@ -228,32 +233,28 @@ def _attack(
             except ShoalError as error:
                 missed.append(f"{attack}: {error.wrong}")
 
-        if not released.rows or not known:
-            missed.append("attacks: the release shows no row, or no quasi-identifier")
-        else:
-            for name in secret:
-                aims, others_aims = _knowing(targets, name), None if held is None else _knowing(held, name)
-                tried(
-                    f"inference of '{name}'",
-                    partial(inference, shown, aims, known=known, confidential=name, control=others_aims),
-                )
-        tick()
-        if released.rows and known:
-            every = _parts(original.table, shown)
-            enough = None if control is None or control.rows < original.table.rows else _parts(control, shown)
+        for name in secret:
+            aims, others_aims = _knowing(targets, name), None if held is None else _knowing(held, name)
             tried(
-                "singling out",
-                lambda: singling_out(
-                    shown,
-                    every,
-                    source=source.stream("singling out"),
-                    names=known,
-                    attributes=min(3, len(known)),
-                    control=enough,
-                ),
+                f"inference of '{name}'",
+                partial(inference, shown, aims, known=known, confidential=name, control=others_aims),
             )
         tick()
-        if released.rows and len(known) > 1:
+        every = _parts(original.table, shown)
+        enough = None if control is None or control.rows < original.table.rows else _parts(control, shown)
+        tried(
+            "singling out",
+            lambda: singling_out(
+                shown,
+                every,
+                source=source.stream("singling out"),
+                names=known,
+                attributes=min(3, len(known)),
+                control=enough,
+            ),
+        )
+        tick()
+        if len(known) > 1:
             left, right = known[: len(known) // 2], known[len(known) // 2 :]
             tried(
                 "linkability",

@@ -1,0 +1,142 @@
+"""An assessment from files and frames: another tool's table, a control group, a population, weights, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from shoal.errors import ParameterError, UsageError
+from shoal.policy.policy import Policy
+from shoal.publish.assess import assess_release
+
+POLICY = Policy.of(
+    {
+        "version": 1,
+        "dataset": "ward",
+        "unit": "row",
+        "neighbours": "add_remove",
+        "attributes": {
+            "age": {"role": "quasi", "type": "integer", "domain": [0, 99], "hierarchy": {"intervals": [10, 50]}},
+            "sex": {"role": "quasi", "type": "category", "domain": {"values": ["f", "m"]}},
+            "ill": {"role": "confidential", "type": "category", "domain": {"values": ["flu", "ulcer"]}},
+            "weight": {"role": "weight", "type": "decimal", "domain": [0, 100]},
+        },
+    }
+)
+SEXES, ILLS = ("f", "m"), ("flu", "ulcer")
+
+
+def people(rows, shift=0):
+    ages = [(7 * i + shift) % 60 + 20 for i in range(rows)]
+    return pa.table(
+        {
+            "age": ages,
+            "sex": [SEXES[i % 2] for i in range(rows)],
+            "ill": [ILLS[age > 50] for age in ages],
+            "weight": [2.5] * rows,
+        }
+    )
+
+
+def masked(table, width=10):
+    """As another tool may write it: ages as 20-29, sexes of the first two rows suppressed, one cell that says nothing."""
+    ages = [f"{age // width * width}-{age // width * width + width - 1}" for age in table["age"].to_pylist()]
+    ages[-1] = "about fifty"
+    sexes = ["*", "*", *table["sex"].to_pylist()[2:]]
+    return pa.table({"age": ages, "sex": sexes, "ill": table["ill"]})
+
+
+def test_a_table_of_another_tool_is_read_by_its_cells():
+    original = people(120)
+    found = assess_release(original, masked=masked(original), policy=POLICY, aligned=True, full=False)
+    assert [one.name for one in found.utility.columns] == ["age", "sex", "ill"]
+    assert found.utility.notes == ("1 different cells of 'age' could not be read; each counts as any value",)
+    assert found.before is not None
+    assert found.after is not None
+    # 60 ages × 2 sexes that alternate with them: every (age, sex) occurs twice; six decades × 2 sexes after masking.
+    assert found.before.prosecutor.largest.value == 0.5
+    assert found.after.prosecutor.mean.value < 0.2
+    age = found.utility.columns[0]
+    assert age.total_variation < 0.25
+    assert age.mean is not None
+    assert abs(age.mean[0] - age.mean[1]) < 1
+    assert found.utility.lost_columns == ("weight",)
+    json.dumps(found.to_json(), allow_nan=False)
+
+
+@pytest.mark.slow
+def test_attacks_and_models_are_judged_by_a_control_group_and_say_without_one_that_there_is_none():
+    original = people(240)
+    alone = assess_release(original, masked=masked(original), policy=POLICY, targets=["ill"])
+    held = assess_release(original, masked=masked(original), policy=POLICY, control=people(240, 3), targets=["ill"])
+    assert (alone.control, held.control) == (None, 240)
+    for found, against in ((alone, "baseline"), (held, "control")):
+        inference = next(one for one in found.attacks if one.attack == "inference of 'ill'")
+        assert inference.measured_against == against
+        assert found.utility.learning[0].control == (against == "control")
+    # The illness follows from the age for everybody, in the table or not: the control group shows it.
+    risks = {
+        found.control: next(one for one in found.attacks if one.attack == "inference of 'ill'").risk.value
+        for found in (alone, held)
+    }
+    assert risks[None] > 0.8
+    assert risks[240] < 0.3
+
+
+def test_a_population_weights_and_a_fraction_give_the_risks_of_people_outside():
+    original = people(60)
+    population = pa.concat_tables([people(600), people(7, 30)]).select(["age", "sex"])
+    found = assess_release(
+        original,
+        masked=masked(original),
+        policy=POLICY,
+        population=population,
+        weights="weight",
+        fraction=0.1,
+        full=False,
+    )
+    assert found.before is not None
+    assert found.before.journalist is not None
+    assert found.before.journalist.largest.value <= 0.1
+    assert found.before.individual is not None
+    assert set(found.before.population_models) >= {"zayatz"}
+    assert found.before.population_uniques is not None
+
+
+def test_lenient_matching_lets_a_suppressed_cell_match_anything():
+    original = people(120)
+    strict, lenient = (
+        assess_release(original, masked=masked(original), policy=POLICY, lenient=way, full=False)
+        for way in (False, True)
+    )
+    assert (strict.matching, lenient.matching) == ("strict", "lenient")
+    assert strict.after is not None
+    assert lenient.after is not None
+    assert lenient.after.prosecutor.largest.value < strict.after.prosecutor.largest.value == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({}, UsageError, "one release"),
+        ({"masked": people(5)}, UsageError, "needs a policy"),
+        ({"masked": people(5), "policy": POLICY, "fraction": 1.5}, ParameterError, "fraction"),
+        ({"masked": people(5), "policy": POLICY, "targets": ["height"]}, UsageError, "target"),
+        ({"masked": people(5), "policy": POLICY, "weights": "height"}, UsageError, "name"),
+        ({"masked": people(4), "policy": POLICY, "aligned": True}, UsageError, "pair"),
+        ({"masked": pa.table({"other": [1]}), "policy": POLICY}, UsageError, "no column"),
+    ],
+)
+def test_what_cannot_be_assessed_is_refused(options, error, words):
+    with pytest.raises(error, match=words):
+        assess_release(people(5), full=False, **options)
+
+
+def test_an_empty_masked_table_is_assessed_as_one_that_shows_nothing():
+    original = people(30)
+    found = assess_release(original, masked=masked(original).slice(0, 0), policy=POLICY)
+    assert found.after is None
+    assert all(one.total_variation == 1 for one in found.utility.columns)
+    assert any("no row" in said for said in found.left_out)
