@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from shoal.guarantee.differential import ApproxDP, GaussianDP, LaplaceDP, PureDP, SafeKSampling, SampledDP, SmoothDP
     from shoal.guarantee.noise import ConcentratedDP, ExponentialDP, NoisyTablesDP
     from shoal.guarantee.unit import Unit
+    from shoal.lab.audit.run import audit
     from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
     from shoal.mechanism.staircase.mechanism import OptimalNoise
     from shoal.policy.policy import Policy
@@ -64,6 +65,7 @@ _WHERE = {
     ],
     "shoal.guarantee.noise": ["ConcentratedDP", "ExponentialDP", "NoisyTablesDP"],
     "shoal.guarantee.unit": ["Unit"],
+    "shoal.lab.audit.run": ["audit"],
     "shoal.mechanism.staircase.mechanism": ["OptimalNoise"],
     "shoal.mechanism.refinement.mechanism": ["KnowledgeRefinement"],
     "shoal.policy.policy": ["Policy"],
@@ -108,6 +110,7 @@ __all__ = [
     "allowance",
     "amplify",
     "assess",
+    "audit",
     "check",
     "compare",
     "compose",

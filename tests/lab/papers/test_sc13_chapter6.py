@@ -14,7 +14,7 @@ from shoal.data.schema import Attribute, Missing, Role, Schema
 from shoal.data.type import Type
 from shoal.guarantee.differential import PureDP
 from shoal.guarantee.unit import Unit
-from shoal.lab.audit import audit
+from shoal.lab.audit.run import audit
 from shoal.lab.papers import sc13_chapter6
 from shoal.lab.papers.catalogue import RESULTS
 from shoal.lab.papers.comparison import RunSetting, Verdict
@@ -147,7 +147,7 @@ def test_noise_of_the_thesis_under_the_claim_of_ours_would_be_noticed(monkeypatc
 @pytest.mark.long
 def test_optimal_noise_is_not_contradicted():
     for corners in (1, 4):
-        found, claim = audit_centroids(shifted_neighbours(), 3, 1, Source.seeded(1), noise="optimal", corners=corners)
+        found, claim = audit_centroids(shifted_neighbours(), 3, 1, seed=1, noise="optimal", corners=corners)
         assert claim == PureDP(1)
         assert not found.contradicts(claim)
 
@@ -195,5 +195,5 @@ def released_boxes(epsilon):
 @pytest.mark.long
 def test_boxes_are_not_contradicted_and_their_noise_for_a_larger_epsilon_is():
     pair = [(5, 5)] * 30 + [(98, 97)], [(5, 5)] * 31
-    found = [audit(released_boxes(e), *pair, source=Source.seeded(2), runs=300, alpha=1e-4) for e in (1, 20)]
-    assert [one.contradicts(PureDP(1)) for one in found] == [False, True]
+    found = [audit(released_boxes(e), pair, PureDP(1), seed=2, runs=300, trials=150, alpha=1e-4) for e in (1, 20)]
+    assert [one.refuted for one in found] == [False, True]

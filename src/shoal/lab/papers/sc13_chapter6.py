@@ -33,7 +33,8 @@ from shoal.guarantee.centroids import solve_centroids
 from shoal.guarantee.differential import DifferentialPrivacy, PureDP
 from shoal.guarantee.rounding import Number, text_near
 from shoal.guarantee.unit import Unit
-from shoal.lab.audit import AuditResult, audit
+from shoal.lab.audit.result import AuditResult
+from shoal.lab.audit.run import audit
 from shoal.lab.papers.comparison import Finding, Reproduction, RunSetting, erratum, statement
 from shoal.lab.papers.masking_trials import CENSUS, AdultTrial, Draws, MaskingTrial, NumericTrial, Quality
 from shoal.lab.papers.sc13_chapter3 import half_unit
@@ -388,7 +389,7 @@ def audit_centroids(
     pair: tuple[NumericTrial, NumericTrial],
     k: int,
     epsilon: Number,
-    source: Source,
+    seed: int | None = None,
     *,
     delta: Number = 0,
     **setting: Any,
@@ -398,13 +399,12 @@ def audit_centroids(
     A release has no order of clusters: of whole records the differences of the two attributes are seen, sorted; of ranks, which
     are published by themselves, both columns.
     """
-    first, second = pair
     schema = Schema(
         tuple(Attribute(name, Role.QUASI, Type.INTEGER, Interval(0, STEPS), missing=Missing.REFUSE) for name in "xy")
     )
     unit = Unit.row("replace_one")
     attributes = centroid_attributes(schema)
-    solved = solve_centroids(epsilon, delta, rows=first.rows, attributes=attributes, unit=unit, k=k, **setting)
+    solved = solve_centroids(epsilon, delta, rows=pair[0].rows, attributes=attributes, unit=unit, k=k, **setting)
     method = DPMicroaggregation.of(solved, schema)
 
     def mechanism(trial: NumericTrial, chance: Source, runs: int) -> Floats:
@@ -418,18 +418,27 @@ def audit_centroids(
                 shown.append(np.concatenate([tables[0].columns["x"], tables[1].columns["y"]]))
         return np.array(shown, dtype=np.float64) / STEPS
 
-    found = audit(mechanism, first, second, source=source, runs=AUDIT_RUNS, delta=delta, alpha=AUDIT_ALPHA)
+    found = audit(
+        mechanism,
+        pair,
+        solved.claimed,
+        runs=AUDIT_RUNS,
+        trials=AUDIT_RUNS // 2,
+        delta=delta,
+        alpha=AUDIT_ALPHA,
+        seed=seed,
+    )
     return found, solved.claimed
 
 
 def errata_6() -> Reproduction:
     """The claim of section 6.3: noise for one centroid is no noise for all of them, exactly and by audit."""
-    k, source = 3, Source.secure()
+    k = 3
     pair = shifted_neighbours(k=k)
     clusters = pair[0].rows // k
     moved = float(np.abs(pair[0].sums(k) - pair[1].sums(k)).sum()) / STEPS
     most = clusters * 2
-    thesis, real = audit_centroids(pair, k, 1, source, calibration="per_record", corners=1)
+    thesis, real = audit_centroids(pair, k, 1, calibration="per_record", corners=1)
     findings = [
         erratum(
             "how far one record moves all centroids, n = 300, k = 3",
@@ -465,7 +474,7 @@ def errata_6() -> Reproduction:
         ),
     ]
     for words, setting in HOLDING.items():
-        found, claim = audit_centroids(pair, k, 1, source, **setting)
+        found, claim = audit_centroids(pair, k, 1, **setting)
         findings.append(
             statement(
                 f"noise for all centroids, {words}",
