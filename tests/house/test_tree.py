@@ -12,6 +12,7 @@ SIBLINGS = {
     # A folder of files that do not need each other but have one shape: the modules in which they come together.
     "shoal.anonymize.method": ("shoal.publish.plan.counted", "shoal.publish.plan.safe_k"),
     "shoal.assess": ("shoal.api", "shoal.lab.attacks.outcome", "shoal.publish.report.counted"),
+    "shoal.cli.lab": ("shoal.cli.group",),
     "shoal.cli.publish": ("shoal.cli.group",),
     "shoal.cli.terminal": ("shoal.cli.check", "shoal.cli.group"),
     "shoal.data.hierarchy": ("shoal.policy.schema",),

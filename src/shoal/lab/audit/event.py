@@ -25,8 +25,10 @@ MOST_THRESHOLDS = 500
 """So many thresholds of a score are tried, evenly spread over the trials' scores."""
 DOUBT = 1e-3
 """An event is chosen by what its trials alone show with an error of so much: the best of many frequencies is partly luck."""
-MARGIN = 0.05
-"""A score that comes later, and is harder to put in words, has to be better by so much."""
+HOPE = 0.001
+"""The weight of what would be found if the trials' frequencies came again: it decides where trials support nothing."""
+MARGIN = 1.05
+"""A score that comes later, and is harder to put in words, has to be better by this factor."""
 SHOWN = 6
 """An event names at most so many outcomes."""
 
@@ -190,29 +192,35 @@ def choose_event(
     """Choose the score and the threshold that promise the best bound on epsilon.
 
     What they promise is the bound that their frequencies would give if they came again in so many runs, or the one that the
-    trials by themselves support, whichever is less.
+    trials by themselves support, whichever is less; where nothing is supported, the first decides.
     """
     best: EventChoice | None = None
     for score in scores:
-        sorted_scores = [np.sort(score(outputs)) for outputs in (first, second)]
-        thresholds = np.unique(np.concatenate(sorted_scores))
-        if len(thresholds) > MOST_THRESHOLDS:
-            thresholds = thresholds[np.linspace(0, len(thresholds) - 1, MOST_THRESHOLDS).round().astype(np.int64)]
-        # Half a hit more and half a miss: frequencies of 0 and 1 in few trials are no certainties.
-        trials = len(sorted_scores[0])
-        above = [trials - np.searchsorted(each, thresholds) for each in sorted_scores]
-        likely = [np.rint(runs * (each + 0.5) / (trials + 1)).astype(np.int64) for each in above]
-        for swapped in (False, True):
-            hits = (likely[1], likely[0]) if swapped else (likely[0], likely[1])
-            seen = (above[1], above[0]) if swapped else (above[0], above[1])
-            reached = np.minimum(
-                epsilons_at_least(hits[0], hits[1], runs, delta, alpha),
-                epsilons_at_least(seen[0], seen[1], trials, delta, DOUBT),
-            )
-            place = int(np.argmax(reached))
-            if best is None or reached[place] > best.expected + MARGIN:
-                event = AuditEvent(score, float(thresholds[place]))
-                best = EventChoice(event, swapped, float(reached[place]))
+        found = _best_threshold(first, second, runs, delta, alpha, score)
+        if best is None or found.expected > best.expected * MARGIN:
+            best = found
     if best is None:
         raise ValueError("no score was given")  # pragma: no cover - `learn_scores` gives one for each component
     return best
+
+
+def _best_threshold(
+    first: Floats, second: Floats, runs: int, delta: Fraction, alpha: float, score: Score
+) -> EventChoice:
+    sorted_scores = [np.sort(score(outputs)) for outputs in (first, second)]
+    thresholds = np.unique(np.concatenate(sorted_scores))
+    if len(thresholds) > MOST_THRESHOLDS:
+        thresholds = thresholds[np.linspace(0, len(thresholds) - 1, MOST_THRESHOLDS).round().astype(np.int64)]
+    # Half a hit more and half a miss: frequencies of 0 and 1 in few trials are no certainties.
+    trials = len(sorted_scores[0])
+    above = [trials - np.searchsorted(each, thresholds) for each in sorted_scores]
+    likely = [np.rint(runs * (each + 0.5) / (trials + 1)).astype(np.int64) for each in above]
+    choices = []
+    for swapped in (False, True):
+        more, less = (1, 0) if swapped else (0, 1)
+        again = epsilons_at_least(likely[more], likely[less], runs, delta, alpha)
+        supported = epsilons_at_least(above[more], above[less], trials, delta, DOUBT)
+        reached = np.minimum(again, supported) + HOPE * again
+        place = int(np.argmax(reached))
+        choices.append(EventChoice(AuditEvent(score, float(thresholds[place])), swapped, float(reached[place])))
+    return max(choices, key=lambda choice: choice.expected)

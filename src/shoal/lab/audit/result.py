@@ -2,7 +2,8 @@
 
 If the mechanism kept its claim, an event that has at least probability p on one table and at most q on the other would have
 p <= e^epsilon q + delta, and the same for its complement. Bounds of Clopper and Pearson hold for p and q together with
-probability 1 − alpha, so a mechanism that keeps its claim is refuted with probability alpha at most.
+probability 1 − alpha, so a mechanism that keeps its claim is refuted with probability alpha at most (Ding, Wang, Wang, Zhang and
+Kifer 2018; Jagielski, Ullman and Oprea 2020).
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ Floats = npt.NDArray[np.float64]
 Data_contra = TypeVar("Data_contra", contravariant=True)
 RUNS = 10_000
 ALPHA = 1e-6
-PARTS = 32
+PARTS = 8
 """Runs on a table are divided into so many parts, if they are enough."""
 Tick = Callable[[], None]
 
@@ -174,7 +174,7 @@ def as_mechanism(mechanism: Callable[..., Any]) -> AuditedMechanism[Any]:
 
 def parts_of(runs: int) -> list[int]:
     """The sizes of the parts that so many runs on a table are divided into: about equal, and the same on every machine."""
-    count = max(1, min(PARTS, runs // 16))
+    count = max(1, min(PARTS, runs // 64))
     return [runs * (place + 1) // count - runs * place // count for place in range(count)]
 
 
