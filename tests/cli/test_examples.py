@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 
 import click
 import pytest
@@ -14,7 +15,7 @@ from tests.cli.run import shoal
 
 PRIOR = "{public: 0.8, private: 0.1, company: 0.07, none: 0.03}\n"
 QUESTIONS = 'version: 1\nepsilon: 0.1\nquestions:\n  - {count: "age >= 20"}\n  - {mean: stay}\n'
-PUBLISHING = ("solve", "compose", "init", "plan", "release", "verify", "share", "export", "check", "policy")
+PUBLISHING = ("solve", "compose", "init", "plan", "release", "verify", "assess", "share", "export", "check", "policy")
 ASKING = ("dataset", "ask", "ledger")
 LONG = ("attack", "audit", "completion", "demo", "doctor", "paper", "rehearse")
 """Commands whose examples take long, or are run elsewhere with smaller tables; completion writes outside of the folder."""
@@ -34,6 +35,7 @@ def custodian(tmp_path, monkeypatch):
     policy = Policy.load(write_policy(tmp_path)).with_changes({"budget": {"epsilon": "30", "delta": "1e-3"}})
     (tmp_path / "policy.yaml").write_text(policy.dump())
     write_visits(tmp_path / "visits.csv", 1000, seed=1)
+    shutil.copy(tmp_path / "visits.csv", tmp_path / "masked.csv")
     (tmp_path / "prior.yaml").write_text(PRIOR)
     (tmp_path / "questions.yaml").write_text(QUESTIONS)
     monkeypatch.setenv("SHOAL_LEDGER", str(tmp_path / "own.sqlite"))

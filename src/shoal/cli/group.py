@@ -40,7 +40,7 @@ SECTIONS = {
     "Account and study": {
         "ledger": ("ledger", "What was spent on each dataset, and what is left."),
         "check": ("check", "Disclosure risk of a table: k-anonymity, l-diversity, t-closeness."),
-        "attack": ("attack", "Attacks on releases of generated people, unsafe ones and ours."),
+        "attack": ("lab.attack", "Attacks on releases of generated people, unsafe ones and ours."),
         "audit": ("lab.audit", "Try to refute a claim: a policy's own, our methods', broken mechanisms'."),
         "paper": ("lab.paper", "The papers' tables and figures, recomputed beside the printed ones."),
         "doctor": ("doctor.command", "Versions, folders, ledger, leftovers: what is wrong, and what to do."),

@@ -12,7 +12,7 @@ columns that are published apart       rows that join them at random, since noth
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -186,6 +186,11 @@ def released_table(original: OriginalTable, folder: Path) -> ComparableTable:
     Raises     UsageError where there is no release, VerificationError where something is not as it was sealed
     """
     sealed = SealedFolder.open(folder)
+    found = _released(original, folder, sealed)
+    return replace(found, notes=(*found.notes, *_left_out(sealed.certificate)))
+
+
+def _released(original: OriginalTable, folder: Path, sealed: SealedFolder) -> ComparableTable:
     if sealed.certificate.get("method") in RECORDS:
         return _masked_records(original, sealed)
     loaded = load_any(folder)
@@ -196,6 +201,22 @@ def released_table(original: OriginalTable, folder: Path) -> ComparableTable:
     if isinstance(loaded, CentroidRelease):
         return _centroids(original, loaded)
     return _sampled(original, loaded)
+
+
+def _left_out(certificate: Mapping[str, Any]) -> list[str]:
+    """What makes a release differ from its original before the method does anything: it is part of every distance."""
+    with reading("the certificate"):
+        unit = certificate.get("guarantee", {}).get("unit") or {}
+        column, most = unit.get("column"), unit.get("max_rows", 1)
+        found = []
+        if isinstance(column, str):
+            found.append(
+                f"the release speaks of at most {most:,} rows of each '{column}', and is compared with all rows: what that "
+                "leaves out is part of every distance"
+            )
+        if certificate.get("treatments"):
+            found.append("values were treated before the method, as the policy says: that is part of every distance")
+    return found
 
 
 def _masked_records(original: OriginalTable, sealed: SealedFolder) -> ComparableTable:

@@ -114,7 +114,7 @@ def learn(
         for own, label in zip(features[:2], labels, strict=True):
             scores.append(_train(model, own[label >= 0], label[label >= 0], features[2][kept], len(classes)))
             tick()
-        said = f"area under the ROC curve of {model}, {int(kept.sum()):,} test records"
+        said = f"area under the ROC curve of {model}, {int(kept.sum()):,} test records (interval of DeLong)"
         quantities = [_area(truth[kept], score, said) for score in scores]
         found.append(Prediction(model, quantities[0], quantities[1]))
     return Learning(target, classes, (training.rows, given.rows), int(kept.sum()), control is not None, tuple(found))
@@ -255,8 +255,11 @@ def tell_apart(original: ComparableTable, released: ComparableTable, source: Sou
     excess = 0.25 - (scores[:, 1] - truth) ** 2
     value = max(0.0, float(excess.mean()))
     deviation = 1.96 * float(excess.std(ddof=1)) / len(excess) ** 0.5
-    said = f"0.25 minus the mean square error of gradient boosting, {2 * many:,} rows, each scored by a model of the others"
-    area = _area(truth, scores, f"area under the ROC curve of telling {2 * many:,} rows apart")
+    said = (
+        f"0.25 minus the mean square error of gradient boosting, {2 * many:,} rows, each scored by a model of the others (normal "
+        "approximation)"
+    )
+    area = _area(truth, scores, f"area under the ROC curve of telling {2 * many:,} rows apart (interval of DeLong)")
     return Distinction(
         many, Quantity(value, max(0.0, value - deviation), min(0.25, value + deviation), "estimate", said, LEVEL), area
     )

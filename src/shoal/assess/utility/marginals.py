@@ -146,7 +146,7 @@ def compare_marginals(
     else:
         half = 1.96 * float(found.std(ddof=1)) / len(chosen) ** 0.5
         low, high = max(0.0, float(found.mean()) - half), min(1.0, float(found.mean()) + half)
-        mean = Quantity(float(found.mean()), low, high, "estimate", what, LEVEL)
+        mean = Quantity(float(found.mean()), low, high, "estimate", f"{what} (normal approximation)", LEVEL)
     return MarginalDistances(width, len(chosen), possible, mean, float(found[worst]), chosen[worst])
 
 

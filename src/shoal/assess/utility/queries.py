@@ -62,7 +62,7 @@ def compare_queries(original: ComparableTable, released: ComparableTable, source
     relative = errors / np.maximum(pairs[:, 0], SANITY)
     half = 1.96 * float(errors.std(ddof=1)) / len(errors) ** 0.5
     mean = float(errors.mean())
-    said = f"mean absolute error of the share, {len(found):,} random range queries on one to three columns"
+    said = f"mean absolute error of the share, {len(found):,} random range queries on one to three columns (normal approximation)"
     return QueryErrors(
         queries=len(found),
         absolute=Quantity(mean, max(0.0, mean - half), mean + half, "estimate", said, LEVEL),

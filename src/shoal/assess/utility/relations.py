@@ -21,7 +21,7 @@ class Relation:
 
     names: tuple[str, str]
     association: tuple[float, float]
-    """Cramér's V, corrected for bias by nothing, before and after."""
+    """Cramér's V before and after, without a correction for bias."""
     correlation: tuple[float, float] | None
     """Pearson's correlation of two columns of numbers; None for others, and where one does not vary."""
 
