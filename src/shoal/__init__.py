@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         assess,
         check,
         compare,
+        compare_methods,
         compose,
         delta,
         draft,
@@ -47,7 +48,8 @@ if TYPE_CHECKING:
     from shoal.query.session import Session, register, session
 
 _API = (
-    "allowance amplify assess check compare compose delta draft frontier load microaggregate plan rehearse release sample_rate "
+    "allowance amplify assess check compare compare_methods compose delta draft frontier load microaggregate plan rehearse "
+    "release sample_rate "
     "solve verify"
 )
 _WHERE = {
@@ -113,6 +115,7 @@ __all__ = [
     "audit",
     "check",
     "compare",
+    "compare_methods",
     "compose",
     "delta",
     "draft",

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from shoal.engine.base import Engine
     from shoal.policy.policy import Policy
     from shoal.publish.compare import WaysComparison
+    from shoal.publish.comparison.methods import MethodsComparison
     from shoal.publish.counts_rehearsal import CountsRehearsal
     from shoal.publish.plan.base import Plan
     from shoal.publish.rehearse import Rehearsal
@@ -60,6 +61,7 @@ __all__ = [
     "amplify",
     "check",
     "compare",
+    "compare_methods",
     "compose",
     "delta",
     "draft",
@@ -439,6 +441,53 @@ def assess(
         original, folder=None if release is None else _release_path(release), masked=masked,
         policy=None if policy is None else _policy(policy, "the policy is none"), aligned=aligned, control=control,
         population=population, fraction=fraction, weights=weights, targets=targets, lenient=lenient, full=full, engine=engine,
+    )  # fmt: skip
+
+
+def compare_methods(
+    policies: Mapping[str, Policy | str | Path] | Sequence[Policy | str | Path],
+    data: object,
+    *,
+    masked: Mapping[str, object] | None = None,
+    synthetic: Mapping[str, object] | None = None,
+    holdout: float = 0.2,
+    seed: int | None = None,
+    targets: Sequence[str] = (),
+    full: bool = True,
+    ledger: str | None = None,
+    part: str | Path | None = None,
+    engine: str | Engine = "duckdb",
+) -> MethodsComparison:
+    """Run policies on the same part of a real table and measure what each gives: claim, risk, utility, rows, CPU time.
+
+    Nothing is published or charged. Each plan that is tried is a look at the real table, on record in the ledger where there is
+    one: whoever then chooses a plan has chosen it by the data, and a later certificate says so. What comes back was computed from
+    the original and is personal data; `page()` is one page of it, `to_json()` all of it.
+
+    Arguments  `policies` are policies or their files, by the names that they have in the comparison, or in a list, named by their
+               files; all publish the same attributes, and the first says what intruders know; `data` is the real table, of which
+               `holdout` is drawn as a control group; `masked` and `synthetic` are tables of other tools by name, of masked people
+               or of nobody, made from the part that `seed` draws and `part` writes; `targets` are columns that models predict;
+               without `full` no attack is tried and no model trained; `ledger` is where looks go on record; `engine` is where
+               rows live.
+    Raises     UsageError for policies that cannot be compared, or a table of another tool without a seed; ParameterError for a
+               share that is none; DataError for a table that cannot be read, or is too small.
+
+    >>> from shoal.policy.policy import Policy
+    >>> wide = Policy.load("policy.yaml")
+    >>> fives = wide.with_changes({"release": {"method": "microaggregation", "k": 5}, "budget": None})
+    >>> compare_methods({"safe-k": wide, "clusters": fives}, "visits.csv", full=False, ledger="ledger.sqlite")
+    <Comparison of 2 methods on 'hospital-visits': 2 ran>
+    """
+    from shoal.publish.comparison.methods import compare_methods as comparing
+    from shoal.publish.comparison.methods import name_policies
+
+    given = policies if isinstance(policies, Mapping) else None
+    read = [_policy(one, "not a policy") for one in (policies if given is None else given.values())]
+    named = dict(zip(given, read, strict=True)) if given is not None else name_policies(read)
+    return comparing(
+        named, data, masked=masked, synthetic=synthetic, holdout=holdout, seed=seed, targets=targets, full=full, ledger=ledger,
+        part=None if part is None else Path(part), engine=engine,
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ import pytest
 from shoal.page.html import section_page
 from shoal.page.section import BarPair, BarTable, DataTable, FactList, Figure, Section, Words, heads
 from shoal.page.svg import draw_histograms
+from shoal.publish.comparison.methods import compare_methods
 from shoal.publish.plan.methods import plan
 from shoal.publish.plan.page import plan_page
 from shoal.publish.run.release import Release
@@ -99,6 +100,14 @@ def test_the_pages_of_every_kind_of_release_are_sound(browser, tmp_path, kind):
         planned = clinic.planned() if kind == "safe-k" else plan(noisy_clinic.policy(kind))
         pages[-1].write_text(plan_page(planned), encoding="utf-8")
     assert {path.name: faults_of(browser, path) for path in pages} == {path.name: [] for path in pages}
+
+
+def test_the_page_of_a_comparison_is_sound(browser, tmp_path):
+    table, page = clinic.write_table(tmp_path / "table.csv", 100), tmp_path / "compared.html"
+    coarse = clinic.policy({"release": {"method": "k-anonymity", "k": 5}, "budget": None})
+    policies = {"x" * 60: clinic.policy(), "<b onclick=alert(1)>": coarse, "microaggregation": coarse}
+    page.write_text(compare_methods(policies, table, seed=1, full=False).page(), encoding="utf-8")
+    assert faults_of(browser, page) == []
 
 
 def test_names_that_are_long_hostile_or_many_are_not_cut(browser, tmp_path):

@@ -17,7 +17,7 @@ PRIOR = "{public: 0.8, private: 0.1, company: 0.07, none: 0.03}\n"
 QUESTIONS = 'version: 1\nepsilon: 0.1\nquestions:\n  - {count: "age >= 20"}\n  - {mean: stay}\n'
 PUBLISHING = ("solve", "compose", "init", "plan", "release", "verify", "assess", "share", "export", "check", "policy")
 ASKING = ("dataset", "ask", "ledger")
-LONG = ("attack", "audit", "completion", "demo", "doctor", "paper", "rehearse")
+LONG = ("attack", "audit", "compare", "completion", "demo", "doctor", "paper", "rehearse")
 """Commands whose examples take long, or are run elsewhere with smaller tables; completion writes outside of the folder."""
 
 

@@ -30,6 +30,7 @@ SECTIONS = {
         "release": ("publish.release", "Publish a table as its policy says, with a certificate."),
         "verify": ("publish.verify", "Recompute what a release and its certificate say."),
         "assess": ("publish.assess", "Risks and utility of a release against its original: a second opinion."),
+        "compare": ("publish.compare", "Methods side by side on one real table: claim, risk, utility, rows, CPU time."),
         "share": ("publish.share", "Pack the public files of a release, and nothing else."),
         "export": ("publish.export", "A table of a release for other programs: Stata, SPSS, Parquet, databases."),
     },

@@ -67,20 +67,18 @@ def assess_release(
     wanted = [each.name for each in schema.published]
     quasi = [each.name for each in schema.quasi if each.name in wanted]
     extra = () if weights is None else (weights,)
-    table = opened.scan(original, _lenient_schema(schema, wanted, extra))
+    table = opened.scan(original, lenient_schema(schema, wanted, extra))
     tick()
     read = OriginalTable.of(table, wanted)
     released = (
-        masked_table(read, _as_arrow(opened, masked, schema), aligned=aligned)
+        masked_table(read, read_masked(opened, masked, schema), aligned=aligned)
         if folder is None
         else released_table(read, Path(folder))
     )
     tick()
-    held = None if control is None else read.like(opened.scan(control, _lenient_schema(schema, wanted)))
+    held = None if control is None else read.like(opened.scan(control, lenient_schema(schema, wanted)))
     people = (
-        None
-        if population is None
-        else _population(opened.scan(population, _lenient_schema(schema, quasi)), read, quasi)
+        None if population is None else _population(opened.scan(population, lenient_schema(schema, quasi)), read, quasi)
     )
     return assess_tables(
         read, released, quasi=quasi, confidential=[each.name for each in schema.confidential if each.name in wanted],
@@ -103,7 +101,7 @@ READING = 2
 """How often `assess_release` calls `tick` before anything is measured."""
 
 
-def _lenient_schema(schema: Schema, names: Sequence[str], extra: Sequence[str] = ()) -> Schema:
+def lenient_schema(schema: Schema, names: Sequence[str], extra: Sequence[str] = ()) -> Schema:
     """The attributes that are read; values beside their domains are counted as they are, since nothing is promised here."""
     kept = [
         replace(each, missing=Missing.VALUE, outside=Outside.SUPPRESS)
@@ -156,7 +154,7 @@ def _coded(own: ReadColumn, other: ReadColumn) -> Ints:
     return np.asarray(np.where(gone, -1, np.where(here, at, new)))
 
 
-def _as_arrow(opened: Engine, masked: object, schema: Schema) -> pa.Table:
+def read_masked(opened: Engine, masked: object, schema: Schema) -> pa.Table:
     """A masked table with the columns that the policy knows, each of its declared type where it holds values, else as text."""
     import pyarrow as pa
 
