@@ -56,6 +56,17 @@ def test_equal_tables_are_at_no_distance():
     assert all(before == after for _, before, after in column.quantiles)
 
 
+def test_a_release_without_a_row_has_no_mean_and_its_json_no_number_that_is_none():
+    one = table(range(10), ["f"] * 10, [1.0] * 10)
+    gone = one.take(np.array([], dtype=np.int64))
+    found = compare_column(one, gone, "age").to_json()
+    assert found["total_variation"] == 1
+    assert found["mean"] == [4.5, None]
+    assert found["deviation"][1] is None
+    assert all(after is None for *_, after in found["quantiles"])
+    assert compare_column(one, gone, "sex").to_json()["mean"] is None
+
+
 def test_a_column_that_moved_by_hand():
     """Ten ages, each once, against all at age 9: nine tenths moved, over 4.5 of nine steps on average."""
     one = table(range(10), ["f"] * 10, [1.0] * 10)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from math import comb
+from math import comb, isnan
 from typing import Any
 
 import numpy as np
@@ -45,8 +45,17 @@ class ColumnDistance:
     """Each part of the column with its share before and after."""
 
     def to_json(self) -> dict[str, Any]:
-        """The fields as plain values for JSON."""
-        return asdict(self)
+        """The fields as plain values for JSON; what a release without a row does not have is None."""
+
+        def plain(numbers: tuple[float, ...]) -> list[float | None]:
+            return [None if isnan(number) else number for number in numbers]
+
+        return {
+            **asdict(self),
+            "mean": None if self.mean is None else plain(self.mean),
+            "deviation": None if self.deviation is None else plain(self.deviation),
+            "quantiles": [plain(each) for each in self.quantiles],
+        }
 
 
 def total_variation(one: Floats, other: Floats) -> float:
