@@ -17,6 +17,7 @@ import numpy as np
 from shoal.assess.comparison.parts import Ints, ReadColumn
 from shoal.assess.comparison.release_tables import OriginalTable
 from shoal.assess.comparison.table import ComparableColumn, ComparableTable
+from shoal.assess.disclosure.classes import Mask
 from shoal.assess.quantity import Quantity
 from shoal.assess.risk.attack import AttackRisk, ReleasedAttribute
 from shoal.assess.risk.class_sizes import LENIENT, STRICT
@@ -167,6 +168,7 @@ def assess_tables(
             np.stack([_label_codes(released[name]) for name in own], axis=1), names=own, matching=matching,
             fraction=None if fraction is None else min(1.0, fraction * released.rows / original.table.rows),
             confidential={name: _label_codes(released[name]) for name in confidential if name in released.names},
+            valued={name: _valued(released[name]) for name in confidential if name in released.names},
             largest_size=2 if large else LARGEST_SET,
         )  # fmt: skip
     elif own:
@@ -202,6 +204,13 @@ def _label_codes(column: ComparableColumn) -> Ints:
         return _codes(ReadColumn(column.points, (), column.codes))
     hidden = (column.coverage >= 1) | (column.shares[:, -1] >= 1)
     return np.asarray(np.where(hidden[column.codes], -1, column.codes))
+
+
+def _valued(column: ComparableColumn) -> Mask:
+    """Whether each cell of a released column is one value; a label of several values tells none of them."""
+    if column.points is not None:
+        return np.ones(len(column), dtype=np.bool_)
+    return np.asarray((column.coverage <= 0)[column.codes])
 
 
 def _attack(

@@ -44,3 +44,14 @@ def test_shares_are_those_of_comparing_all_pairs(keys, data, lenient):
 def test_codes_that_do_not_fit_are_refused(values):
     with pytest.raises(DataError):
         homogeneity([[0], [0]], values)
+
+
+def test_a_label_of_several_values_tells_none_of_them():
+    """Two classes that show one label each: one of them a value, the other '*'."""
+    keys, labels = [[0], [0], [1], [1], [1]], [-1, -1, 3, 3, 3]
+    found = homogeneity(keys, labels, valued=[False, False, True, True, True])
+    assert found.homogeneous.value == found.dominated.value == found.guessing.value == found.baseline.value == 0.6
+    nothing = homogeneity(keys, labels, valued=[False] * 5)
+    assert nothing.homogeneous.value == nothing.largest.value == nothing.guessing.value == nothing.baseline.value == 0
+    with pytest.raises(DataError):
+        homogeneity(keys, labels, valued=[True])

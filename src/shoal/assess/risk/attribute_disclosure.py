@@ -1,7 +1,7 @@
 """Attribute disclosure by homogeneity: classes that show one confidential value, or nearly, tell it of everybody in them.
 
 No record has to be re-identified for it. The distributions by class are those of `shoal check`; a missing confidential value is
-a value like any other.
+a value like any other. A label that stands for several values tells none of them, however many records of a class show it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shoal.assess.disclosure.classes import Array, ClassDistributions, Ints, gather
+from shoal.assess.disclosure.classes import Array, ClassDistributions, Ints, Mask, gather
 from shoal.assess.disclosure.measures import alpha, distinct_l
 from shoal.assess.quantity import Quantity
 from shoal.assess.risk.class_sizes import HIDDEN, STRICT, KeyClasses, Keys, matching_words, plain
@@ -57,21 +57,32 @@ class HomogeneityRisk:
 
 
 def homogeneity(
-    keys: Keys, confidential: ArrayLike, *, matching: str = STRICT, threshold: float = DOMINANT
+    keys: Keys,
+    confidential: ArrayLike,
+    *,
+    matching: str = STRICT,
+    threshold: float = DOMINANT,
+    valued: ArrayLike | None = None,
 ) -> HomogeneityRisk:
     """Measure what classes disclose about a confidential attribute.
 
     Arguments  `keys`: codes, records × quasi-identifiers, −1 for hidden cells; `confidential`: one code for each record, −1 for
-               a missing value; `matching`: 'strict' or 'lenient'; `threshold`: the share above which a value dominates
+               a missing value; `matching`: 'strict' or 'lenient'; `threshold`: the share above which a value dominates;
+               `valued`: for each record whether its cell is a value, and no label of several; left out, all are
     Raises     DataError for codes that do not fit, ParameterError for another matching or threshold
 
     >>> homogeneity([[0], [0], [1], [1]], [7, 7, 7, 8]).homogeneous.value
     0.5
+    >>> homogeneity([[0], [0], [1], [1]], [7, 7, 7, 8], valued=[False, False, True, True]).homogeneous.value
+    0.0
     """
     limit = check_threshold(threshold)
     classes = KeyClasses.of(keys, matching)
     values = _values(confidential, classes.rows)
     overall = np.bincount(values).astype(np.int64)
+    told_of = np.ones(len(overall), dtype=np.bool_)  # whether a code is a value
+    if valued is not None:
+        told_of[values[~_as_mask(valued, classes.rows)]] = False
     shares = gather(classes.place, values, np.ones(classes.rows, dtype=np.int64), overall)
     blocks: Iterable[tuple[Ints, ClassDistributions]]
     blocks = [(np.arange(len(classes.tuples)), shares)] if classes.matches is None else classes.matches.blocks(shares)
@@ -79,13 +90,14 @@ def homogeneity(
     largest = 0.0
     top = np.zeros(len(classes.tuples), dtype=np.int64)
     for members, block in blocks:
-        rows, most = classes.counts[members], alpha(block)
-        alone += int(rows[distinct_l(block) == 1].sum())
-        dominated += int(rows[most > limit].sum())
-        largest = max(largest, float(most.max()))
         top[members] = _most_frequent(block)
+        fine = told_of[top[members]]
+        rows, most = classes.counts[members][fine], alpha(block)[fine]
+        alone += int(rows[distinct_l(block)[fine] == 1].sum())
+        dominated += int(rows[most > limit].sum())
+        largest = max(largest, float(most.max(initial=0.0)))
     told = matching_words(matching)
-    right = np.count_nonzero(values == top[classes.place])
+    right = np.count_nonzero((values == top[classes.place]) & told_of[values])
     return HomogeneityRisk(
         matching=matching,
         rows=classes.rows,
@@ -99,8 +111,20 @@ def homogeneity(
             right / classes.rows,
             f"share of records with the most frequent value of their class, ties to the first; {told}",
         ),
-        baseline=Quantity.fact(overall.max() / classes.rows, "share of the most frequent value in the table"),
+        baseline=Quantity.fact(
+            float(overall[told_of].max(initial=0)) / classes.rows, "share of the most frequent value in the table"
+        ),
     )
+
+
+def _as_mask(valued: ArrayLike, rows: int) -> Mask:
+    found: Array = np.asarray(valued)
+    if found.shape != (rows,) or found.dtype != np.bool_:
+        raise DataError(
+            "what says whether cells are values does not fit the keys",
+            came=f"an array of shape {found.shape} and type {found.dtype}", allowed=f"{rows} truth values",
+        )  # fmt: skip
+    return found
 
 
 def _values(confidential: ArrayLike, rows: int) -> Ints:

@@ -116,7 +116,8 @@ class RiskReport:
 def measure_risk(
     keys: Keys, *, names: Sequence[str] | None = None, matching: str = STRICT, threshold: float = THRESHOLD,
     population: ArrayLike | None = None, population_counts: ArrayLike | None = None, fraction: float | None = None,
-    weights: ArrayLike | None = None, confidential: Mapping[str, ArrayLike] | None = None, dominant: float = DOMINANT,
+    weights: ArrayLike | None = None, confidential: Mapping[str, ArrayLike] | None = None,
+    valued: Mapping[str, ArrayLike] | None = None, dominant: float = DOMINANT,
     largest_size: int | None = SMALL_SETS, attacks: Sequence[AttackRisk] = (),
 ) -> RiskReport:  # fmt: skip
     """Measure all risks of a table that its arguments allow.
@@ -125,6 +126,7 @@ def measure_risk(
                'strict' or 'lenient'; `threshold`: the probability above which a record is at risk; `population`,
                `population_counts`: as for `journalist`; `fraction`: the share of the population in the table, for population
                models and DIS; `weights`: sampling weights, for the individual risk; `confidential`: codes by attribute;
+               `valued`: by attribute, for each record whether its confidential cell is a value and no label of several;
                `dominant`: the share above which a value dominates a class; `largest_size`: attributes of special uniques, at
                most all, None for no search; `attacks`: results of attacks that belong to the table
     Raises     DataError for arrays that do not fit, ParameterError for numbers outside their range, UsageError for names that
@@ -174,7 +176,7 @@ def measure_risk(
         else None,
         special_uniques=uniques,
         homogeneity={
-            name: homogeneity(classes, values, matching=matching, threshold=dominant)
+            name: homogeneity(classes, values, matching=matching, threshold=dominant, valued=(valued or {}).get(name))
             for name, values in (confidential or {}).items()
         },
         attacks=tuple(attacks),

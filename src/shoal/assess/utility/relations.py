@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
+from math import comb
 from typing import Any
 
 import numpy as np
 
 from shoal.assess.comparison.parts import Floats
 from shoal.assess.comparison.table import ComparableTable
+from shoal.assess.utility.marginals import total_variation
 
-MOST_PAIRS = 400
-"""Pairs of columns whose association is compared; of more, those of the first columns."""
+MOST_COLUMNS = 28
+"""Columns of which all pairs are compared; of more, the first."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,8 @@ class Relation:
     """Cramér's V before and after, without a correction for bias."""
     correlation: tuple[float, float] | None
     """Pearson's correlation of two columns of numbers; None for others, and where one does not vary."""
+    total_variation: float
+    """How far the table of both columns is from the original's."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,7 @@ class Relations:
                     "names": list(one.names),
                     "association": list(one.association),
                     "correlation": None if one.correlation is None else list(one.correlation),
+                    "total_variation": one.total_variation,
                 }
                 for one in self.pairs
             ],
@@ -83,16 +88,15 @@ def cramers_v(table: Floats) -> float:
 
 def compare_relations(original: ComparableTable, released: ComparableTable) -> Relations:
     """Compare the relations of the columns that a release has."""
-    names = released.names
-    every = list(combinations(names, 2))
+    names = released.names[:MOST_COLUMNS]
     correlations = [_correlations(table, names) for table in (original, released)]
     found = []
-    for pair in every[:MOST_PAIRS]:
-        association = [cramers_v(table.marginal(*pair)) for table in (original, released)]
+    for pair in combinations(names, 2):
+        before, after = original.marginal(*pair), released.marginal(*pair)
         own = [known.get(pair) for known in correlations]
         both = None if own[0] is None or own[1] is None else (own[0], own[1])
-        found.append(Relation(pair, (association[0], association[1]), both))
-    return Relations(tuple(found), len(every))
+        found.append(Relation(pair, (cramers_v(before), cramers_v(after)), both, total_variation(before, after)))
+    return Relations(tuple(found), comb(len(released.names), 2))
 
 
 def _correlations(table: ComparableTable, names: tuple[str, ...]) -> dict[tuple[str, str], float]:
