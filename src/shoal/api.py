@@ -341,6 +341,7 @@ def release(
     engine: str | Engine = "duckdb",
     force: bool = False,
     report: bool = True,
+    assess: bool = False,
 ) -> Release:
     """Publish a table as planned into a folder that appears whole or not at all, and charge the ledger for it.
 
@@ -350,8 +351,8 @@ def release(
     Arguments  `plan` is a plan, a `Policy` or the path of a policy file; `data` a path or a frame; `out` the folder to make,
                beside which `out`.holder gets the custodian's report; `ledger` a path or URL, the one in the user's data
                folder when left out; `new_ledger` lets it be made; `again` allows the same plan of the same table once more,
-               at its full price; `report` says whether the custodian's report is made; `force` replaces a release that is
-               there; `engine` where rows live.
+               at its full price; `report` says whether the custodian's report is made, `assess` whether risks and utility are
+               measured for it; `force` replaces a release that is there; `engine` where rows live.
     Raises     UsageError for a folder that is there or that another run works on, a ledger that is not there, or a machine that
                lacks something; DataError for a table that does not fit the policy; BudgetError for a budget that is spent, or
                for a repeat without `again`.
@@ -373,7 +374,17 @@ def release(
     own = _plan(plan)
     with open_ledger(None if ledger is None else str(ledger), new=new_ledger) as book:
         said = recover_runs(book)
-        made = run(own, data, out, ledger=book, engine=open_engine(engine), force=force, again=again, report=report)
+        made = run(
+            own,
+            data,
+            out,
+            ledger=book,
+            engine=open_engine(engine),
+            force=force,
+            again=again,
+            report=report,
+            assess=assess,
+        )
     return replace(made, notes=(*said, *made.notes))
 
 

@@ -18,6 +18,7 @@ from shoal.page.svg import draw_histograms
 from shoal.publish.comparison.methods import compare_methods
 from shoal.publish.plan.methods import plan
 from shoal.publish.plan.page import plan_page
+from shoal.publish.report.assessment.page import assessment_page
 from shoal.publish.run.release import Release
 from tests.publish import (
     box_clinic,
@@ -29,6 +30,7 @@ from tests.publish import (
     noisy_clinic,
     sample_clinic,
 )
+from tests.publish.report.assessment.assessed import assessed
 
 playwright = pytest.importorskip("playwright.sync_api", reason="cannot run here: Playwright is not installed")
 
@@ -48,7 +50,7 @@ UNNAMED = """() => [...document.querySelectorAll('img, svg')].filter(one =>
 TOO_WIDE = "() => Math.max(0, document.scrollingElement.scrollWidth - innerWidth)"
 
 KINDS: dict[str, Callable[[Path], Release]] = {
-    "safe-k": lambda folder: clinic.publish(folder, report=True),
+    "safe-k": lambda folder: clinic.publish(folder, report=True, assess=True),
     "views": lambda folder: clinic.publish(folder, {"release.views": "pairs"}, report=True),
     "synthetic": lambda folder: noisy_clinic.publish(folder, "synthetic", report=True),
     "k-anonymity": lambda folder: level_clinic.publish(folder, "every", report=True),
@@ -107,6 +109,14 @@ def test_the_page_of_a_comparison_is_sound(browser, tmp_path):
     coarse = clinic.policy({"release": {"method": "k-anonymity", "k": 5}, "budget": None})
     policies = {"x" * 60: clinic.policy(), "<b onclick=alert(1)>": coarse, "microaggregation": coarse}
     page.write_text(compare_methods(policies, table, seed=1, full=False).page(), encoding="utf-8")
+    assert faults_of(browser, page) == []
+
+
+@pytest.mark.parametrize("columns", [10, 28])
+def test_the_page_of_an_assessment_is_sound(browser, tmp_path, columns):
+    names = ["x" * 100, "<b onclick=alert(1)>\u202eevil", *(f"attribute number {i}" for i in range(columns - 2))]
+    page = tmp_path / "assessment.html"
+    page.write_text(assessment_page(assessed(names, control=500), names[0], names[1]), encoding="utf-8")
     assert faults_of(browser, page) == []
 
 

@@ -46,7 +46,11 @@ def test_the_demonstration_can_be_run_again_in_its_folder_and_in_another_by_forc
     (out / MARKER).unlink()
     error = refused("demo", "--out", out, *ROWS, code=2)
     assert error["wrong"] == "the folder was not made by the demonstration"
-    again = answer("demo", "--out", out, *ROWS, "--force")
+    report = json.loads((out / "visits-2026.holder" / "report.json").read_text())
+    assert len(report["assessment"]["risk"]["attacks"]) == 5
+    assert len(report["assessment"]["utility"]["learning"]) == 2
+    again = answer("demo", "--out", out, *ROWS, "--force", "--fast")
+    assert "assessment" not in json.loads((out / "visits-2026.holder" / "report.json").read_text())
     assert again["page"] == str(out / "plan.html")
     assert "discrete Gaussian" in " ".join(again["words"])
     assert "safe-k-tight" in " ".join(again["words"])

@@ -53,14 +53,15 @@ COUNTS = {"every": "pairs", "share": "0.5"}
     show_default=True,
     help="Rows of the table.",
 )
+@click.option("--fast", is_flag=True, help="Leave out the assessment of the release.")
 @click.option("--force", is_flag=True, help="Write into a folder that another program made.")
 @json_option
-def demo(out: Path, rows: int, force: bool, as_json: bool) -> None:
-    """Generate a table of hospital visits, plan its release, publish it and verify it.
+def demo(out: Path, rows: int, fast: bool, force: bool, as_json: bool) -> None:
+    """Generate a table of hospital visits, plan its release, publish it, verify it and assess it.
 
     The release has generalized rows of sampled people, and tables of noisy counts beside them. DIR then has the table, its
-    policy, plan.html, the release visits-2026 with its certificate, visits-2026.holder with the custodian's report, and a
-    ledger. The next run replaces these files.
+    policy, plan.html, the release visits-2026 with its certificate, visits-2026.holder with the custodian's report (what was
+    lost, and risks and utility as they were measured), and a ledger. The next run replaces these files.
     """
     from shoal.assess.release.load import load
     from shoal.datasets.visits import write_policy, write_visits
@@ -79,7 +80,7 @@ def demo(out: Path, rows: int, force: bool, as_json: bool) -> None:
     with progress.spinner("planning"):
         planned = plan(Policy.load(policy))
         written = _write(out, _files(planned))
-    made, checks = _publish(out, policy, data)
+    made, checks = _publish(out, policy, data, assess=not fast)
     with progress.spinner("reading the release as a recipient"):
         women = load(made.folder).count({"sex": "female"})
     output.note_effect(f"the demonstration was made and stands: {out}")
@@ -120,7 +121,7 @@ def demo(out: Path, rows: int, force: bool, as_json: bool) -> None:
     print_for_custodian(made)
 
 
-def _publish(out: Path, policy: Path, data: Path) -> tuple[Release, list[Check]]:
+def _publish(out: Path, policy: Path, data: Path, *, assess: bool) -> tuple[Release, list[Check]]:
     from shoal.engine.base import open_engine
     from shoal.ledger.ledger import Ledger
     from shoal.policy.policy import Policy
@@ -128,8 +129,10 @@ def _publish(out: Path, policy: Path, data: Path) -> tuple[Release, list[Check]]
     from shoal.publish.run.release import release
     from shoal.publish.verify.release import require, verify
 
-    with progress.spinner("publishing"), Ledger(str(out / "ledger.sqlite")) as book:
-        made = release(plan(Policy.load(policy)), data, out / NAME, ledger=book, engine=open_engine())
+    with progress.stages() as stage, Ledger(str(out / "ledger.sqlite")) as book:
+        made = release(
+            plan(Policy.load(policy)), data, out / NAME, ledger=book, engine=open_engine(), assess=assess, stage=stage
+        )
     with progress.spinner("verifying"):
         checks = verify(made.folder)
         require(checks)

@@ -126,8 +126,12 @@ Block = Words | FactList | BulletList | WarningList | DataTable | BarTable | Fig
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with its blocks; one of level 3 belongs to the section of level 2 before it."""
+    """A heading with its blocks; one of level 3 belongs to the section of level 2 before it.
+
+    `mark` stands under the heading and says how sure all of it is, such as that it was measured and not proved.
+    """
 
     title: str
     blocks: Sequence[Block]
     level: int = 2
+    mark: str = ""

@@ -76,6 +76,11 @@ def _px(value: float) -> str:
     return f"{value:.1f}"
 
 
+def _digits(value: float) -> str:
+    """The same without a needless decimal, where a page has many of them."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
 def _across(largest: float) -> list[float]:
     """Choose round ticks from 0 to just past the largest value: four to eight of them."""
     power = 10.0 ** math.floor(math.log10(largest)) if largest > 0 else 1.0
@@ -137,14 +142,13 @@ def draw_histograms(
         for i, count in enumerate(before)
         if count
     )
-    places = [(SMALL_LEFT, bottom)]
-    for i, count in enumerate(after):
-        y = bottom - tall * count / most
-        places += [(SMALL_LEFT + i * step, y), (SMALL_LEFT + (i + 1) * step, y)]
-    places.append((SMALL_WIDTH - SMALL_RIGHT, bottom))
+    steps = "".join(
+        f"V{_digits(bottom - tall * count / most)}H{_digits(SMALL_LEFT + (i + 1) * step)}"
+        for i, count in enumerate(after)
+    )
     lines = [
         *([f'<path class="before" d="{bars}"/>'] if bars else []),
-        f'<polyline class="line" points="{" ".join(f"{_px(x)},{_px(y)}" for x, y in places)}"/>',
+        f'<path class="line" d="M{_digits(SMALL_LEFT)} {_digits(bottom)}{steps}V{_digits(bottom)}"/>',
         f'<path class="grid" d="M{_px(SMALL_LEFT)} {_px(bottom)}H{_px(SMALL_WIDTH - SMALL_RIGHT)}"/>',
         *_ends(SMALL_LEFT, ends, name),
     ]
@@ -214,6 +218,69 @@ def draw_ranges(lines: Sequence[tuple[str, float, tuple[float, float], tuple[flo
     )
     head = f'<svg class="drawn" role="img" aria-label="{escape(words)}" viewBox="0 0 {RANGE_WIDTH:.0f} {tall:.0f}">'
     return Markup("\n".join([head, *found, "</svg>"]))  # noqa: S704 - our own drawing, every text escaped
+
+
+MATRIX_CELL, MATRIX_NAMES, MATRIX_TOP, MATRIX_LEGEND = 30.0, 170.0, 20.0, 44.0
+"""A cell of a matrix that has room for a number, and the space for names, for numbers of columns, and for the legend."""
+MATRIX_NUMBERS = 12
+"""Matrices of more columns have smaller cells, without numbers in them."""
+TINTS = ((0.02, 0.06), (0.05, 0.15), (0.1, 0.28), (0.2, 0.45), (0.35, 0.65), (0.5, 0.82), (1.0, 1.0))
+"""Up to which number a cell has which tint, as the opacity of one colour."""
+
+
+def draw_matrix(names: Sequence[str], values: Sequence[Sequence[float]], words: str) -> str:
+    """Draw a matrix of numbers from 0 to 1 between named columns: the larger, the darker; with a legend of the tints."""
+    from markupsafe import Markup
+
+    many = len(names)
+    numbered = many <= MATRIX_NUMBERS
+    side = MATRIX_CELL if numbered else max(11.0, 12 * MATRIX_CELL / many)
+    wide, tall = MATRIX_NAMES + side * many + SMALL_RIGHT, MATRIX_TOP + side * many + MATRIX_LEGEND
+    wide = max(wide, MATRIX_NAMES + 330)
+    tinted: dict[float, list[str]] = {tint: [] for _, tint in TINTS}
+    texts = []
+    for row, name in enumerate(names):
+        y = MATRIX_TOP + side * row
+        label = f"{row + 1}  {_short(name, 20)}"
+        texts.append(_text("axis", "end", f'x="{_px(MATRIX_NAMES - 6)}" y="{_px(y + side / 2 + 4)}"', label))
+        middle = MATRIX_NAMES + side * (row + 0.5)
+        if numbered or row % 5 == 4 or row == 0:
+            texts.append(_text("axis", "middle", f'x="{_px(middle)}" y="{_px(MATRIX_TOP - 6)}"', f"{row + 1}"))
+        for column in range(many):
+            x, value = MATRIX_NAMES + side * column, values[row][column]
+            tint = _tint(value)
+            tinted[tint].append(f"M{_digits(x)} {_digits(y + side / 2)}h{_digits(side)}")
+            if numbered:
+                kind = "cell on" if tint > 0.6 else "cell"
+                place = f'x="{_px(x + side / 2)}" y="{_px(y + side / 2 + 4)}"'
+                texts.append(_text(kind, "middle", place, f"{value:.2f}".removeprefix("0") if value < 1 else "1"))
+    lines = [
+        f'<path class="heat" opacity="{tint:g}" stroke-width="{side:.1f}" d="{"".join(cells)}"/>'
+        for tint, cells in tinted.items()
+        if cells
+    ]
+    edge = side * many
+    lines.append(
+        f'<rect class="edge" x="{_px(MATRIX_NAMES)}" y="{_px(MATRIX_TOP)}" width="{_px(edge)}" height="{_px(edge)}"/>'
+    )
+    y = MATRIX_TOP + side * many + 12
+    for number, (most, tint) in enumerate(TINTS):
+        x = MATRIX_NAMES + 46 * number
+        lines.append(f'<path class="heat" opacity="{tint:g}" stroke-width="10" d="M{_px(x)} {_px(y + 5)}h44"/>')
+        texts.append(_text("axis", "end", f'x="{_px(x + 44)}" y="{_px(y + 24)}"', f"{most:g}"))
+    texts.append(_text("axis", "end", f'x="{_px(MATRIX_NAMES - 6)}" y="{_px(y + 24)}"', "up to"))
+    head = _drawing_head(words, wide, tall)
+    return Markup("\n".join([head, *lines, *texts, "</svg>"]))  # noqa: S704 - our own drawing, every text escaped
+
+
+def _tint(value: float) -> float:
+    return next((tint for most, tint in TINTS if value <= most), 1.0)
+
+
+def _drawing_head(words: str, wide: float, tall: float) -> str:
+    from markupsafe import escape
+
+    return f'<svg class="drawn" role="img" aria-label="{escape(words)}" viewBox="0 0 {wide:.0f} {tall:.0f}">'
 
 
 def _head(words: str) -> str:

@@ -157,11 +157,16 @@ def write_certificate(folder: Path, draft: AnyCertificate) -> AnyCertificate:
 
 
 def write_report(folder: Path, values: Mapping[str, Any], page: str) -> None:
-    """The custodian's report, for programs and for people, readable by its owner alone; both files begin with the mark."""
-    text = json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False).replace("{\n ", "{", 1) + "\n"
-    for name, content in ((REPORT, text), (REPORT_PAGE, f"<!-- {MARK} -->\n{page}")):
+    """The custodian's report, for programs and for people, readable by its owner alone."""
+    for name, content in report_files(values, page).items():
         (folder / name).touch(mode=0o600)
         write_text(folder / name, content)
+
+
+def report_files(values: Mapping[str, Any], page: str) -> dict[str, str]:
+    """The files of the custodian's report by their names; both begin with the mark."""
+    text = json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False).replace("{\n ", "{", 1) + "\n"
+    return {REPORT: text, REPORT_PAGE: f"<!-- {MARK} -->\n{page}"}
 
 
 def read_hierarchies(policy: Policy) -> dict[str, bytes]:

@@ -8,11 +8,11 @@ import pytest
 
 from shoal.page.section import FactList, Section, Words
 from shoal.publish.folder import MARK
-from shoal.publish.report.assessment import assessment_sections
 from shoal.publish.report.document import MethodSections, ledger_section, report_opening, report_page
 from shoal.publish.report.sections import column_sections, earlier_caution
 from tests.publish.made import planned, sealed
 from tests.publish.reading import Page
+from tests.publish.report.assessment.assessed import assessed
 
 CONTENT = {
     "dataset": "clinic",
@@ -22,18 +22,6 @@ CONTENT = {
     "sentence": "what is promised",
     "not_promised": ["It does not cover what is not in the list of charges below."],
     "ledger": {"unbounded_releases": 2, "charges": 0, "epsilon": "0", "delta": "0"},
-}
-MEASURED = {
-    "exact": {"value": 3.0, "low": 3.0, "high": 3.0, "kind": "exact", "level": 1.0, "method": "counted"},
-    "guessed": {
-        "value": 0.06,
-        "low": 0.031,
-        "high": 0.1025,
-        "kind": "estimate",
-        "level": 0.95,
-        "method": "200 targets",
-    },
-    "modelled": {"value": 7.5, "low": None, "high": None, "kind": "model", "level": 0.95, "method": "Pitman"},
 }
 
 
@@ -54,9 +42,10 @@ def test_the_order_of_the_sections_is_the_same_for_all_methods():
         methods=["counted"],
     )
     steps = Section("steps", [Words("rounded")])
-    page = report_page(values(assessment={"risk": MEASURED, "utility": MEASURED}), own, steps)
+    page = report_page(values(assessment=assessed(["age"])), own, steps)
     assert headings(page) == [
-        "Rows", "steps", "Risk", "Utility", "columns", "findings", "alternatives", "Total spent on this dataset",
+        "Rows", "steps", "Risk: before and after", "How near the release is", "What models learn",
+        "What was not measured, and why", "columns", "findings", "alternatives", "Total spent on this dataset",
         "What is not promised", "How these numbers were made",
     ]  # fmt: skip
     sound = Page(page)
@@ -64,18 +53,7 @@ def test_the_order_of_the_sections_is_the_same_for_all_methods():
     assert sound.text.index(MARK) < sound.text.index("what is promised") < sound.text.index("a caution")
     assert "a note" in sound.text
     assert "the list of charges above" in sound.text  # in the certificate it stands below
-    assert page == report_page(values(assessment={"risk": MEASURED, "utility": MEASURED}), own, steps)
-
-
-def test_a_measured_number_has_its_interval_and_says_how_it_is_known():
-    assert assessment_sections(None) == []
-    (risk,) = assessment_sections({"risk": MEASURED, "utility": {}})
-    assert risk.title == "Risk"
-    assert [tuple(row) for row in risk.blocks[0].rows] == [
-        ("exact", "3", ("–", ""), ("counted", "counted")),
-        ("guessed", "0.06", ("0.031 to 0.1025", "95\u00a0%"), ("estimated", "200 targets")),
-        ("modelled", "7.5", ("–", ""), ("by a model", "Pitman")),
-    ]
+    assert page == report_page(values(assessment=assessed(["age"])), own, steps)
 
 
 def test_what_was_spent_is_what_the_certificate_says():
@@ -121,9 +99,9 @@ def test_a_page_of_a_hundred_columns_is_below_500_kb(kind):
     columns = [kind(f"a column with a long name, number {i}") for i in range(100)]
     attributes = {one["name"]: {"type": "decimal"} for one in columns}
     own = MethodSections([], column_sections(columns, attributes), [], [])
-    page = report_page(values(), own)
-    assert 100_000 < len(page.encode()) < 450_000
-    assert len(headings(page, 3)) == 100
+    page = report_page(values(assessment=assessed([one["name"] for one in columns])), own)
+    assert 150_000 < len(page.encode()) < 500_000
+    assert len(headings(page, 3)) == 105
     assert Page(page).faults == []
     if kind is bars:
         assert "the other 54 labels" in page  # 20 of 60 were listed, and a page of so many columns has room for six

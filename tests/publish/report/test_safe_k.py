@@ -20,8 +20,8 @@ from scipy.stats import binom
 
 from shoal.data.type import Type
 from shoal.guarantee.safe_k import frontier as outlook
-from shoal.publish.folder import MARK
-from shoal.publish.report.document import write_custodian_report
+from shoal.publish.folder import MARK, write_report
+from shoal.publish.report.document import report_page
 from shoal.publish.report.safe_k import MOST_LABELS, count_published, safe_k_report, safe_k_sections, sample_sizes
 from tests.publish.made import csv_of, folders, planned, scanned, sealed
 from tests.publish.reading import Page
@@ -45,7 +45,7 @@ def _few_solutions(monkeypatch):
 def write(plan, table, public, private, content):
     """Write the report on a plan with a fixed scheme."""
     values = safe_k_report(plan, table, plan.method.partition.scheme, public, content)
-    write_custodian_report(private, values, safe_k_sections(plan, values))
+    write_report(private, values, report_page(values, safe_k_sections(plan, values)))
 
 
 def reported(tmp_path, kind="row", original=None, shown=SHOWN, **plan):

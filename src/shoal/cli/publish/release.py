@@ -16,6 +16,7 @@ from shoal.cli.terminal.command import command, json_option, ledger_option
 from shoal.cli.terminal.leftovers import recover_folder, recover_ledger
 from shoal.cli.terminal.rejected_values import note_rejected, show_rejected, show_values_option
 from shoal.cli.terminal.table_source import data_argument
+from shoal.errors import UsageError
 from shoal.ledger.look import look_words
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ MARK = "For the custodian only: computed from the original table. Do not publish
 )
 @show_values_option
 @click.option("--no-report", is_flag=True, help="Leave out the custodian's report.")
+@click.option("--assess", is_flag=True, help="Measure risks and utility for the report, which takes time.")
 @click.option("--force", is_flag=True, help="Replace a release folder that is there.")
 @json_option
 def release(
@@ -63,6 +65,7 @@ def release(
     dry_run: bool,
     show_values: bool,
     no_report: bool,
+    assess: bool,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -79,6 +82,8 @@ def release(
     from shoal.publish.plan.methods import plan
     from shoal.publish.run.release import release as run
 
+    if assess and no_report:
+        raise UsageError("an assessment goes into the report, and none is asked for", allowed="--assess or --no-report")
     planned = plan(Policy.load(policy))
     if lock is not None:
         refuse_other_plan(planned, lock)
@@ -103,6 +108,7 @@ def release(
                 force=force,
                 report=not no_report,
                 again=again,
+                assess=assess,
                 stage=stage,
             )
             output.note_effect(f"the release was made and stands: {made.folder}")
@@ -117,6 +123,9 @@ def release(
         output.print_json(to_fields(made))
     else:
         _print(made, planned)
+        if made.report is not None and not assess:
+            named = f"{shlex.quote(str(made.folder))} --original {shlex.quote(str(data))}"
+            output.note(f"risks and utility, for the report: shoal assess {named}")
 
 
 def _dry_run(

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from shoal.engine.base import Table
@@ -18,9 +17,9 @@ from shoal.page.html import section_page
 from shoal.page.section import Block, BulletList, DataTable, FactList, Section, Words, heads
 from shoal.publish.certificate.model import CountedLedgerEntry, LedgerEntry
 from shoal.publish.certificate.page import charge_lines, charge_totals, ledger_words, uncharged_ledger_words
-from shoal.publish.folder import MARK, write_report
+from shoal.publish.folder import MARK
 from shoal.publish.plan.base import Plan
-from shoal.publish.report.assessment import assessment_sections
+from shoal.publish.report.assessment.sections import assessment_sections
 
 VERSION = 2
 BELOW, ABOVE = "the list of charges below", "the list of charges above"
@@ -86,13 +85,6 @@ def report_page(values: Mapping[str, Any], own: MethodSections, treatments: Sect
             Section("How these numbers were made", [BulletList(own.methods)]),
         ],
     )
-
-
-def write_custodian_report(
-    folder: Path, values: Mapping[str, Any], own: MethodSections, treatments: Section | None = None
-) -> None:
-    """Write report.json and report.html into the custodian's folder."""
-    write_report(folder, values, report_page(values, own, treatments))
 
 
 def ledger_section(ledger: Mapping[str, Any]) -> Section:

@@ -17,9 +17,9 @@ from shoal.publish.certificate.page import curve_lines, release_curve_picture
 
 MOST_BARS = 600
 """Labels that a page shows of all columns together; report.json has more."""
-MOST_DOTS = 6000
+MOST_DOTS = 4000
 """Records that the pictures of a page show, of all columns together."""
-FEWEST_BARS, FEWEST_DOTS = 5, 40
+FEWEST_BARS, FEWEST_DOTS = 5, 20
 """What a column shows in any case."""
 HISTOGRAM_ROWS = 6
 """Lines of the table under a histogram: its bins, some together."""

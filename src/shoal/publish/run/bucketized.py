@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,7 +31,10 @@ from shoal.publish.folder import (
 from shoal.publish.handbook.files import try_handbook
 from shoal.publish.plan.bucketized import GroupPlan
 from shoal.publish.run.charge import UnboundedJob
-from shoal.publish.run.release import CustodianReport, Stage, today
+from shoal.publish.run.release import Stage, today
+
+if TYPE_CHECKING:
+    from shoal.publish.report.document import MethodSections
 
 
 class GroupJob(UnboundedJob):
@@ -87,14 +90,18 @@ class GroupJob(UnboundedJob):
         drafted = certificate(plan, figures_of(plan, made), hashes(folder), account, today())
         return write_certificate(folder, drafted).to_json(), made.original.rows()
 
-    def report(self, table: Table, public: Path, content: dict[str, Any]) -> CustodianReport:  # noqa: ARG002
+    def report(self, table: Table, public: Path, content: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
         """Write what the groups hold, and how alike their records are."""
-        from shoal.publish.report.bucketized import group_report, group_sections
+        from shoal.publish.report.bucketized import group_report
 
         if self.made is None:
             raise UsageError("a report before the table was written")
-        values = group_report(self.plan, table, self.made, content)
-        return values, group_sections(values)
+        return group_report(self.plan, table, self.made, content)
+
+    def sections(self, values: Mapping[str, Any]) -> MethodSections:
+        from shoal.publish.report.bucketized import group_sections
+
+        return group_sections(values)
 
 
 def figures_of(plan: GroupPlan, made: LinkedMicrodata) -> GroupFigures:

@@ -26,11 +26,13 @@ from shoal.publish.handbook.files import concepts_of, drawn_columns, try_handboo
 from shoal.publish.plan.boxes import BoxesPlan
 from shoal.publish.plan.centroids import CentroidsPlan
 from shoal.publish.run.charge import ChargedJob
-from shoal.publish.run.release import CustodianReport, Stage, today
+from shoal.publish.run.release import Stage, today
 from shoal.publish.run.safe_k import BYTES_OF_CELL, key
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from shoal.publish.report.document import MethodSections
 
 
 class MicroaggregationJob(ChargedJob):
@@ -127,14 +129,18 @@ class CentroidsJob(MicroaggregationJob):
         self.made = self.plan.method.run(self.taking_part, chance, stage)
         return self.made.tables
 
-    def report(self, table: Table, public: Path, content: dict[str, Any]) -> CustodianReport:  # noqa: ARG002
+    def report(self, table: Table, public: Path, content: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
         """Write how far the published values are from the original, and how much of that is noise."""
-        from shoal.publish.report.centroids import centroids_report, centroids_sections
+        from shoal.publish.report.centroids import centroids_report
 
         if self.made is None or self.taking_part is None:
             raise UsageError("a report before the tables were written")
-        values = centroids_report(self.plan, table, self.taking_part, self.made, content)
-        return values, centroids_sections(values)
+        return centroids_report(self.plan, table, self.taking_part, self.made, content)
+
+    def sections(self, values: Mapping[str, Any]) -> MethodSections:
+        from shoal.publish.report.centroids import centroids_sections
+
+        return centroids_sections(values)
 
 
 class BoxesJob(MicroaggregationJob):
@@ -167,14 +173,18 @@ class BoxesJob(MicroaggregationJob):
         self.made = self.plan.method.run(table, chance, stage)
         return self.made.tables
 
-    def report(self, table: Table, public: Path, content: dict[str, Any]) -> CustodianReport:  # noqa: ARG002
+    def report(self, table: Table, public: Path, content: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
         """Write how far distributions, means and relations are from the original, and how the domain was divided."""
-        from shoal.publish.report.boxes import boxes_report, boxes_sections
+        from shoal.publish.report.boxes import boxes_report
 
         if self.made is None:
             raise UsageError("a report before the table was written")
-        values = boxes_report(self.plan, table, self.made, content)
-        return values, boxes_sections(values)
+        return boxes_report(self.plan, table, self.made, content)
+
+    def sections(self, values: Mapping[str, Any]) -> MethodSections:
+        from shoal.publish.report.boxes import boxes_sections
+
+        return boxes_sections(values)
 
 
 def published(made: CentroidTable, displayed: Schema) -> Table:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.anonymize.method.microaggregation import MaskedMicrodata
 from shoal.chance.source import Source
@@ -23,8 +24,11 @@ from shoal.publish.folder import (
 from shoal.publish.handbook.files import try_handbook
 from shoal.publish.plan.counted import SyntacticPlan
 from shoal.publish.run.charge import UnboundedJob
-from shoal.publish.run.release import CustodianReport, Stage, today
+from shoal.publish.run.release import Stage, today
 from shoal.publish.verify.recount import recount, refuse_alike
+
+if TYPE_CHECKING:
+    from shoal.publish.report.document import MethodSections
 
 
 class SyntacticJob(UnboundedJob):
@@ -77,11 +81,15 @@ class SyntacticJob(UnboundedJob):
         made = certificate(plan, file, hashes(folder), account, today())
         return write_certificate(folder, made).to_json(), self.masked.table.rows()
 
-    def report(self, table: Table, public: Path, content: dict[str, Any]) -> CustodianReport:  # noqa: ARG002
+    def report(self, table: Table, public: Path, content: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
         """Write what was lost, and what an intruder could still find."""
-        from shoal.publish.report.counted import counted_report, counted_sections
+        from shoal.publish.report.counted import counted_report
 
         if self.masked is None:
             raise UsageError("a report before the table was written")
-        values = counted_report(self.plan, table, self.masked, content)
-        return values, counted_sections(values)
+        return counted_report(self.plan, table, self.masked, content)
+
+    def sections(self, values: Mapping[str, Any]) -> MethodSections:
+        from shoal.publish.report.counted import counted_sections
+
+        return counted_sections(values)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,10 @@ from shoal.publish.folder import (
 from shoal.publish.handbook.files import try_handbook
 from shoal.publish.plan.k_anonymity import FullDomainPlan
 from shoal.publish.run.charge import UnboundedJob
-from shoal.publish.run.release import CustodianReport, Stage, today
+from shoal.publish.run.release import Stage, today
+
+if TYPE_CHECKING:
+    from shoal.publish.report.document import MethodSections
 
 
 class FullDomainJob(UnboundedJob):
@@ -98,14 +101,18 @@ class FullDomainJob(UnboundedJob):
         made = certificate(plan, rules, hashes(folder), account, today())
         return write_certificate(folder, made).to_json(), self.recoded.table.rows()
 
-    def report(self, table: Table, public: Path, content: dict[str, Any]) -> CustodianReport:  # noqa: ARG002
+    def report(self, table: Table, public: Path, content: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
         """Write what was lost, what was left out, and what every criterion reached."""
-        from shoal.publish.report.k_anonymity import full_domain_report, full_domain_sections
+        from shoal.publish.report.k_anonymity import full_domain_report
 
         if self.recoded is None:
             raise UsageError("a report before the table was written")
-        values = full_domain_report(self.plan, table, self.recoded, self.population, content)
-        return values, full_domain_sections(values)
+        return full_domain_report(self.plan, table, self.recoded, self.population, content)
+
+    def sections(self, values: Mapping[str, Any]) -> MethodSections:
+        from shoal.publish.report.k_anonymity import full_domain_sections
+
+        return full_domain_sections(values)
 
 
 # --- the population ---------------------------------------------------------------------------------------------------

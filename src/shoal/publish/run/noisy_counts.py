@@ -37,11 +37,13 @@ from shoal.publish.handbook.files import try_handbook
 from shoal.publish.plan.noisy_counts import NUMBERS, NoisyCountsPlan, SyntheticRows, count_index
 from shoal.publish.plan.views import view_names
 from shoal.publish.run.charge import ChargedJob
-from shoal.publish.run.release import CustodianReport, Stage, today
+from shoal.publish.run.release import Stage, today
 from shoal.publish.run.safe_k import BYTES_OF_CELL, RuleFiles, SafeKJob, key
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from shoal.publish.report.document import MethodSections
 
 BYTES_OF_LINE = {"csv": 24, "parquet": 8}
 """About how many bytes a line of a table of counts takes beside its labels: three numbers."""
@@ -211,13 +213,17 @@ class NoisyCountsJob(ChargedJob):
             rules=len(plan.synthetic.never) if plan.synthetic is not None else 0,
         )
 
-    def report(self, table: Table, public: Path, content: dict[str, Any]) -> CustodianReport:
-        from shoal.publish.report.noisy_counts import noisy_counts_report, noisy_counts_sections
+    def report(self, table: Table, public: Path, content: dict[str, Any]) -> dict[str, Any]:
+        from shoal.publish.report.noisy_counts import noisy_counts_report
 
         if self.measured is None:
             raise UsageError("nothing was counted yet")
-        values = noisy_counts_report(self.plan, table, self.measured, public, content)
-        return values, noisy_counts_sections(values)
+        return noisy_counts_report(self.plan, table, self.measured, public, content)
+
+    def sections(self, values: Mapping[str, Any]) -> MethodSections:
+        from shoal.publish.report.noisy_counts import noisy_counts_sections
+
+        return noisy_counts_sections(values)
 
 
 def draw_codes(plan: NoisyCountsPlan, measured: MeasuredCounts, source: Source) -> npt.NDArray[np.int64]:

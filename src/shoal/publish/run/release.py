@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.anonymize.treatment.steps import TreatedTable, treat
+from shoal.anonymize.treatment.steps import ChangeCount, TreatedTable, treat
 from shoal.chance.source import Source
 from shoal.engine.base import Engine, Table
 from shoal.engine.digest import file_digest
@@ -30,7 +30,7 @@ from shoal.guarantee.claim import Claim
 from shoal.ledger.event import Budget, Event
 from shoal.ledger.ledger import Ledger, Receipt, RefuseRepeat, RunState
 from shoal.ledger.look import LookCount
-from shoal.publish.folder import custodian_folder, refuse_name, refuse_target
+from shoal.publish.folder import custodian_folder, refuse_name, refuse_target, write_report
 from shoal.publish.plan.base import Plan
 from shoal.publish.plan.methods import plan as resolve
 from shoal.publish.run.interrupts import hold_interrupts, interrupt_behind
@@ -57,8 +57,6 @@ if TYPE_CHECKING:
     from shoal.publish.report.document import MethodSections
 
 Stage = Callable[[str], None]
-CustodianReport = tuple[dict[str, Any], "MethodSections"]
-"""The plain values of the custodian's report, and the sections of its method."""
 
 STAGES = (
     "reading",
@@ -73,7 +71,10 @@ STAGES = (
     "verifying",
     "reporting",
 )
-"""What a run goes through that is charged; other methods cluster, recode or permute records instead of sampling them."""
+"""What a run goes through that is charged; other methods cluster, recode or permute records instead of sampling them.
+
+A run that also assesses its release does so after verifying.
+"""
 
 
 @dataclass(frozen=True)
@@ -170,8 +171,12 @@ class Job(ABC):
         """
 
     @abstractmethod
-    def report(self, table: Table, public: Path, content: dict[str, Any]) -> CustodianReport:
-        """The custodian's report: its plain values, and the sections of its page; `public` is read and left as it is."""
+    def report(self, table: Table, public: Path, content: dict[str, Any]) -> dict[str, Any]:
+        """The custodian's report as plain values; `public` is read and left as it is."""
+
+    @abstractmethod
+    def sections(self, values: Mapping[str, Any]) -> MethodSections:
+        """The sections of the report's page, from its plain values alone: the page can be made again from report.json."""
 
     @abstractmethod
     def fix_after_failure(self, fix: str | None) -> str:
@@ -204,16 +209,17 @@ def release(
     force: bool = False,
     report: bool = True,
     again: bool = False,
+    assess: bool = False,
     stage: Stage = lambda _: None,
 ) -> Release:
     """Run a plan. Raises before anything is charged where it can; after the charge, the error says that it stands.
 
     The same plan of the same table draws a new sample and costs its full price once more, so a repeat is refused unless
-    `again` says that it is meant.
+    `again` says that it is meant. With `assess` the report has risks and utility of the release, measured on the table.
     """
     outcome, before = _Outcome(), sys.exception()
     try:
-        return _run(plan, data, out, ledger, engine, source, force, report, again, stage, outcome)
+        return _run(plan, data, out, ledger, engine, source, force, report, again, assess, stage, outcome)
     except BaseException as error:
         ended = interrupt_behind(error, before) or error  # a library may make another error of an interrupt
         if isinstance(ended, ShoalError):  # it says in its own words what became of the charge
@@ -242,6 +248,7 @@ def _run(
     force: bool,
     report: bool,
     again: bool,
+    assess: bool,
     stage: Stage,
     outcome: _Outcome,
 ) -> Release:
@@ -277,7 +284,10 @@ def _run(
             outcome.words = job.fix_after_failure(none)
             with _explain_failures(job):
                 treated = _treat(plan, table, source, stage)
-                content, rows, values = _write(job, plan, treated, work.path, source, ledger, report, notes, stage)
+                original = data if assess else None
+                content, rows, values = _write(
+                    job, plan, treated, work.path, source, ledger, report, notes, stage, original
+                )
                 job.before_publishing(ledger, table, work=str(work.path))
                 account = ledger.account(plan.policy.dataset)
                 level_times(work.path / PUBLIC, content["date"])
@@ -361,8 +371,12 @@ def _write(
     report: bool,
     notes: list[str],
     stage: Stage,
+    original: object = None,
 ) -> tuple[dict[str, Any], int, dict[str, Any] | None]:
-    """Write and verify the release, and write the report: the certificate, the number of rows, the report's values."""
+    """Write and verify the release, and write the report: the certificate, the number of rows, the report's values.
+
+    Where `original` is given, the release is assessed against it.
+    """
     public, private = made / PUBLIC, made / CUSTODIAN
     free(made)
     public.mkdir()
@@ -371,9 +385,10 @@ def _write(
     stage("verifying")
     verifying.require(verifying.verify(public, lambda each: stage(f"verifying, {each}")))
     if report:
+        assessed = None if original is None else _assess(public, original, notes, stage)
         stage("reporting")
         private.mkdir(mode=0o700)
-        values = _report(job, plan, treated, public, private, content, notes)
+        values = _report(job, plan, treated, public, private, content, assessed, notes)
     return content, rows, values
 
 
@@ -498,11 +513,12 @@ def _report(
     public: Path,
     private: Path,
     content: dict[str, Any],
+    assessed: dict[str, Any] | None,
     notes: list[str],
 ) -> dict[str, Any] | None:
     """Write the custodian's report; a report that fails does not take the verified release with it."""
     try:
-        return _write_report(job, plan, treated, public, private, content)
+        return _write_report(job, plan, treated, public, private, content, assessed)
     except Exception as error:  # noqa: BLE001 - whatever it is, the release stands without it
         shutil.rmtree(private, ignore_errors=True)
         notes.append(f"the report could not be made ({type(error).__name__}); the release stands without it")
@@ -510,18 +526,45 @@ def _report(
 
 
 def _write_report(
-    job: Job, plan: Plan, treated: TreatedTable, public: Path, private: Path, content: dict[str, Any]
+    job: Job,
+    plan: Plan,
+    treated: TreatedTable,
+    public: Path,
+    private: Path,
+    content: dict[str, Any],
+    assessed: dict[str, Any] | None,
 ) -> dict[str, Any]:
-    values, sections = job.report(treated.table, public, content)
-    from shoal.publish.report.document import write_custodian_report
+    values = job.report(treated.table, public, content)
+    if plan.treatments:
+        values["treatments"] = [asdict(each) for each in treated.changes]
+    if assessed is not None:
+        values["assessment"] = assessed
+    write_report(private, values, page_of(plan, job, values))
+    return values
+
+
+def page_of(plan: Plan, job: Job, values: Mapping[str, Any]) -> str:
+    """The page of the custodian's report, from its plain values alone."""
+    from shoal.publish.report.document import report_page
     from shoal.publish.report.sections import treatment_section
 
     steps = None
     if plan.treatments:
-        values["treatments"] = [asdict(each) for each in treated.changes]
-        steps = treatment_section(plan.treatments, treated.changes)
-    write_custodian_report(private, values, sections, steps)
-    return values
+        steps = treatment_section(plan.treatments, [ChangeCount(**each) for each in values["treatments"]])
+    return report_page(values, job.sections(values), steps)
+
+
+def _assess(public: Path, original: object, notes: list[str], stage: Stage) -> dict[str, Any] | None:
+    """Risks and utility of the verified release; a failure is said, and the report is made without them."""
+    stage("assessing")
+    try:
+        from shoal.publish.assess import assess_release
+
+        return assess_release(original, folder=public).to_json()  # by the lock, as `shoal assess` does
+    except Exception as error:  # noqa: BLE001 - whatever it is, the release stands, and its report is made
+        why = error.wrong if isinstance(error, ShoalError) else type(error).__name__
+        notes.append(f"the release could not be assessed ({why}); the report is without risk and utility")
+        return None
 
 
 @contextmanager

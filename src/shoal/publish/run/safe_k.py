@@ -6,7 +6,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.anonymize.generalize.base import Recoding
 from shoal.anonymize.generalize.tree.boxes import BoxRecoding
@@ -31,7 +31,10 @@ from shoal.publish.folder import (
 from shoal.publish.handbook.files import try_handbook
 from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.run.charge import ChargedJob
-from shoal.publish.run.release import CustodianReport, Stage, today
+from shoal.publish.run.release import Stage, today
+
+if TYPE_CHECKING:
+    from shoal.publish.report.document import MethodSections
 
 BYTES_OF_CELL = {"csv": 16, "parquet": 2}
 """About how many bytes a published cell takes: a label with its comma; a number of a label, compressed."""
@@ -160,11 +163,15 @@ class SafeKJob(ChargedJob):
     def write_index(self, folder: Path, tables: Sequence[TableEntry]) -> None:
         """Write a list of the tables, where there are so many that it takes one."""
 
-    def report(self, table: Table, public: Path, content: dict[str, Any]) -> CustodianReport:
-        from shoal.publish.report.safe_k import safe_k_report, safe_k_sections
+    def report(self, table: Table, public: Path, content: dict[str, Any]) -> dict[str, Any]:
+        from shoal.publish.report.safe_k import safe_k_report
 
-        values = safe_k_report(self.plan, table, self.drawn[0].recoding, public, content)
-        return values, safe_k_sections(self.plan, values)
+        return safe_k_report(self.plan, table, self.drawn[0].recoding, public, content)
+
+    def sections(self, values: Mapping[str, Any]) -> MethodSections:
+        from shoal.publish.report.safe_k import safe_k_sections
+
+        return safe_k_sections(self.plan, values)
 
 
 def draft_table(

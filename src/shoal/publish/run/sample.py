@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.anonymize.method.sample import SampledMicrodata
 from shoal.chance.source import Source
@@ -27,8 +28,11 @@ from shoal.publish.folder import (
 from shoal.publish.handbook.files import try_handbook
 from shoal.publish.plan.sample import SamplePlan
 from shoal.publish.run.charge import UnboundedJob
-from shoal.publish.run.release import CustodianReport, Stage, today
+from shoal.publish.run.release import Stage, today
 from shoal.publish.run.safe_k import BYTES_OF_CELL, RuleFiles, key
+
+if TYPE_CHECKING:
+    from shoal.publish.report.document import MethodSections
 
 
 class SampleJob(UnboundedJob):
@@ -84,14 +88,18 @@ class SampleJob(UnboundedJob):
         made = certificate(plan, self.drawn.rate, hashes(folder), [table_entry(plan, rules)], account, today())
         return write_certificate(folder, made).to_json(), rows
 
-    def report(self, table: Table, public: Path, content: dict[str, Any]) -> CustodianReport:  # noqa: ARG002
+    def report(self, table: Table, public: Path, content: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
         """Write how the rate came about, which values are rare, and what other choices would allow."""
-        from shoal.publish.report.sample import sample_report, sample_sections
+        from shoal.publish.report.sample import sample_report
 
         if self.drawn is None:
             raise UsageError("a report before the table was written")
-        values = sample_report(self.plan, table, self.drawn, content)
-        return values, sample_sections(values)
+        return sample_report(self.plan, table, self.drawn, content)
+
+    def sections(self, values: Mapping[str, Any]) -> MethodSections:
+        from shoal.publish.report.sample import sample_sections
+
+        return sample_sections(values)
 
 
 def table_entry(plan: SamplePlan, rules: dict[str, str]) -> TableEntry:

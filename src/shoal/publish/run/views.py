@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.anonymize.generalize.base import Recoding
 from shoal.anonymize.method.views import choose_views, draw_all, settle_all
@@ -16,8 +16,11 @@ from shoal.publish.certificate.model import RecodingChoiceEntry, TableEntry
 from shoal.publish.certificate.safe_k import recoding_choice
 from shoal.publish.folder import VIEWS, view_file, write_text
 from shoal.publish.plan.views import View, ViewsPlan, chosen_views, view_index
-from shoal.publish.run.release import CustodianReport, Stage
+from shoal.publish.run.release import Stage
 from shoal.publish.run.safe_k import DrawnTable, SafeKJob, draft_table, key
+
+if TYPE_CHECKING:
+    from shoal.publish.report.document import MethodSections
 
 
 class ViewsJob(SafeKJob):
@@ -86,8 +89,12 @@ class ViewsJob(SafeKJob):
     def write_index(self, folder: Path, tables: Sequence[TableEntry]) -> None:
         write_text(folder / VIEWS, json.dumps(view_index(self.plan, tables), indent=1, ensure_ascii=False) + "\n")
 
-    def report(self, table: Table, public: Path, content: dict[str, Any]) -> CustodianReport:
-        from shoal.publish.report.views import views_report, views_sections
+    def report(self, table: Table, public: Path, content: dict[str, Any]) -> dict[str, Any]:
+        from shoal.publish.report.views import views_report
 
-        values = views_report(self.plan, table, self.drawn, public, content)
-        return values, views_sections(values)
+        return views_report(self.plan, table, self.drawn, public, content)
+
+    def sections(self, values: Mapping[str, Any]) -> MethodSections:
+        from shoal.publish.report.views import views_sections
+
+        return views_sections(values)
