@@ -22,7 +22,7 @@ FILES = PLAN | {
     "visits-2026",
     "visits-2026.holder",
 }
-ROWS = ("--rows", "4000")
+ROWS = ("--rows", "1500")
 
 
 @pytest.fixture(scope="module")
