@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from shoal.assess.comparison.parts import OTHER, parts_of, read_column
 from shoal.assess.release.labels import Label
-from shoal.data.domain import Interval, Values
+from shoal.data.domain import Interval, Pattern, Values
 from shoal.data.schema import Attribute, Role
 from shoal.data.type import Type, point
 
@@ -80,6 +80,19 @@ def test_rare_names_are_one_part_and_unknown_ones_are_among_them():
     found = parts.parts_of(read_column(Type.TEXT, np.array(["v000", "never seen"], dtype=object)))
     assert [parts.labels[place] for place in found] == ["v000", OTHER]
     assert np.bincount(parts.parts_of(column)).sum() == 105
+
+
+def test_a_text_with_hidden_letters_is_spread_over_those_of_the_original_that_it_may_be():
+    pattern = Pattern("[0-9]{5}")
+    column = read_column(Type.TEXT, np.array(["03101", "03101", "03102", "99000"], dtype=object))
+    parts = parts_of(Attribute("zip", Role.QUASI, Type.TEXT, pattern), column)
+    found = parts.shares(Label("031**", values=frozenset({"031**"})))
+    assert dict(zip(parts.labels, found.tolist(), strict=True)) == {
+        "03101": 0.5, "03102": 0.5, "99000": 0, OTHER: 0, "(missing)": 0,
+    }  # fmt: skip
+    several = parts.shares(Label("x", values=frozenset({"0310*", "990**"})))
+    assert several[:3] == pytest.approx([1 / 3] * 3)
+    assert parts.shares(Label("5****", values=frozenset({"5****"})))[3] == 1
 
 
 def test_missing_cells_have_the_last_part_whatever_their_type():

@@ -5,7 +5,8 @@ the interval, that it stands for. Nothing is dropped: a suppressed cell stands f
 
     numbers, dates, times    up to 20 runs of the line with about equally many records of the original each; a value that has more
                              records than a run has one of its own
-    names                    the values, those beyond the 40 commonest together
+    names                    the values, those beyond the 40 commonest together; a text with hidden letters, such as 031**, is
+                             spread over the texts of the original that it may be
     a missing value          a part of its own, the last one
 
 The parts follow the records of the original, so what is computed with them is for the custodian alone.
@@ -24,7 +25,7 @@ import numpy.typing as npt
 
 from shoal.assess.release.labels import Label, Span
 from shoal.data.domain import Line, Pattern, list_values
-from shoal.data.hierarchy.level import MISSING
+from shoal.data.hierarchy.level import MISSING, SUPPRESSED
 from shoal.data.schema import Attribute
 from shoal.data.type import Type, text_at, texts
 from shoal.errors import PolicyError
@@ -137,9 +138,10 @@ class AttributeParts:
         else:
             other = self.part_of.get(OTHER)
             for value in label.values:
-                part = self.part_of.get(value, other)
-                if part is not None:
-                    found[part] += 1
+                hidden = self._behind(value) if value not in self.part_of and SUPPRESSED in value else []
+                for part in hidden or [self.part_of.get(value, other)]:
+                    if part is not None:
+                        found[part] += 1
         total = found.sum()
         if total > 0:
             return np.asarray(found / total)
@@ -150,6 +152,24 @@ class AttributeParts:
         return (
             self.shares(Label(label.text, everything=True)) if not label.everything else _unit(len(self), len(self) - 1)
         )
+
+    def _behind(self, masked: str) -> list[int]:
+        """The parts of the known names that a text with hidden letters may be, one for each name."""
+        hidden = frozenset(place for place, letter in enumerate(masked) if letter == SUPPRESSED)
+        key = len(masked), hidden
+        if key not in self._masked:
+            found: dict[str, list[int]] = {}
+            for name, part in self.part_of.items():
+                if len(name) == len(masked) and name != OTHER:
+                    text = "".join(SUPPRESSED if place in hidden else letter for place, letter in enumerate(name))
+                    found.setdefault(text, []).append(part)
+            self._masked[key] = found
+        return self._masked[key].get(masked, [])
+
+    @cached_property
+    def _masked(self) -> dict[tuple[int, frozenset[int]], dict[str, list[int]]]:
+        """The known names by what is left of them where letters at some places are hidden."""
+        return {}
 
     def moments(self, label: Label) -> tuple[float, float]:
         """The mean and the mean square of what a label stands for; NaN where it stands for no number."""
@@ -215,7 +235,9 @@ def parts_of(attribute: Attribute, original: ReadColumn) -> AttributeParts:
     kind = attribute.type
     if original.points is not None:
         return _line_parts(attribute.name, kind, _line_ends(attribute, original.points), original.points)
-    declared = list_values(attribute.type, attribute.domain) if attribute.domain is not None else None
+    # A pattern says how texts are spelled and not which there are: those of the original are taken.
+    listed = attribute.domain is not None and not isinstance(attribute.domain, Pattern)
+    declared = list_values(attribute.type, attribute.domain) if listed and attribute.domain is not None else None
     return _name_parts(attribute, kind, declared, original)
 
 
