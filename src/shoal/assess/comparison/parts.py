@@ -136,12 +136,9 @@ class AttributeParts:
         elif label.everything:
             found += self._sizes
         else:
-            other = self.part_of.get(OTHER)
             for value in label.values:
-                hidden = self._behind(value) if value not in self.part_of and SUPPRESSED in value else []
-                for part in hidden or [self.part_of.get(value, other)]:
-                    if part is not None:
-                        found[part] += 1
+                for part in self._parts_of_name(value):
+                    found[part] += 1
         total = found.sum()
         if total > 0:
             return np.asarray(found / total)
@@ -152,6 +149,13 @@ class AttributeParts:
         return (
             self.shares(Label(label.text, everything=True)) if not label.everything else _unit(len(self), len(self) - 1)
         )
+
+    def _parts_of_name(self, name: str) -> list[int]:
+        """The part of a name; of a text with hidden letters, the parts of the names that it may be; of an unknown one, the others'."""
+        if name in self.part_of:
+            return [self.part_of[name]]
+        hidden = self._behind(name) if SUPPRESSED in name else []
+        return hidden or ([self.part_of[OTHER]] if OTHER in self.part_of else [])
 
     def _behind(self, masked: str) -> list[int]:
         """The parts of the known names that a text with hidden letters may be, one for each name."""
