@@ -151,7 +151,7 @@ class AttributeParts:
         )
 
     def _parts_of_name(self, name: str) -> list[int]:
-        """The part of a name; of a text with hidden letters, those of the names that it may be; an unknown one is among the others."""
+        """The part of a name; of a text with hidden letters, those of the names that it may be; of an unknown one, the others."""
         if name in self.part_of:
             return [self.part_of[name]]
         hidden = self._behind(name) if SUPPRESSED in name else []
