@@ -57,9 +57,10 @@ class Quantity:
         return cls(hits / trials, low, high, ESTIMATE, method, level)
 
     def excess_over(self, control: Quantity, method: str) -> Quantity:
-        """How much an attack achieves beyond its control, as a share of what the control leaves: (a − c) / (1 − c), at most 1.
+        """How much an attack achieves beyond its control, as a share of what the control leaves: (a − c) / (1 − c), from −1 to 1.
 
-        The interval takes the ends that are farthest apart, so that it holds at level 1 − 2 (1 − level) at least.
+        Less than −1 counts as −1: where the control nearly always succeeds, nothing is left to divide by. The interval takes the
+        ends that are farthest apart, so that it holds at level 1 − 2 (1 − level) at least.
         """
         low, high = self._ends()
         under, over = control._ends()
@@ -93,7 +94,9 @@ class Quantity:
 
 
 def _excess(attack: float, control: float) -> float:
-    return (attack - control) / (1 - control) if control < 1 else 0.0
+    if control < 1:
+        return max(-1.0, (attack - control) / (1 - control))
+    return 0.0 if attack >= 1 else -1.0
 
 
 def rate_bounds(hits: int, trials: int, alpha: float) -> tuple[float, float]:
