@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from shoal.assess.comparison.parts import Ints, ReadColumn
+from shoal.assess.comparison.parts import NAMES, RUNS, Ints, ReadColumn
 from shoal.assess.comparison.release_tables import OriginalTable
 from shoal.assess.comparison.table import ComparableColumn, ComparableTable
 from shoal.assess.disclosure.classes import Mask
 from shoal.assess.quantity import Quantity
-from shoal.assess.risk.attack import AttackRisk, ReleasedAttribute
+from shoal.assess.risk.attack import NO_CONTROL, AttackRisk, ReleasedAttribute
 from shoal.assess.risk.class_sizes import LENIENT, STRICT
 from shoal.assess.risk.inference import inference
 from shoal.assess.risk.linkability import linkability
@@ -28,7 +28,7 @@ from shoal.assess.risk.singling_out import singling_out
 from shoal.assess.utility.report import UtilityReport, assess_utility
 from shoal.assess.utility.report import steps_of as utility_steps
 from shoal.chance.source import Source
-from shoal.errors import ShoalError
+from shoal.errors import DataError, ShoalError
 
 VERSION = 1
 TARGETS = 1_000
@@ -95,14 +95,27 @@ class Assessment:
             said.append(f"The original: {_risk_words(self.before)}")
         if self.after is not None:
             said.append(f"The release: {_risk_words(self.after)}")
-        elif self.before is not None:
+        elif not self.utility.rows[1]:
+            said.append("The release has no row.")
+        elif self.before is not None and not self.utility.real:
             said.append("The rows of the release are nobody's, so no row of it is a person to find.")
-        said += [one.words() for one in self.attacks]
+        said += [one.words(repeats=False) for one in self.attacks]
+        said += self.words_of_attacks()
         said += self.utility.words()
         said.append(
             "These numbers are about the tables at hand and the intruders that were tried. They are no guarantee."
         )
         return said
+
+    def words_of_attacks(self) -> list[str]:
+        """What holds of all attacks that were tried, in sentences."""
+        if not self.attacks:
+            return []
+        return [
+            *([NO_CONTROL] if any(one.control is None for one in self.attacks) else []),
+            f"The intruders of these attacks know a number or a date as one of about {RUNS} parts of its range, and of more than "
+            f"{NAMES} names only the frequent ones; who knows more may achieve more.",
+        ]
 
     def __repr__(self) -> str:
         pairs = next((one.mean.value for one in self.utility.marginals if one.width == 2), None)
@@ -113,7 +126,8 @@ class Assessment:
 def _risk_words(report: RiskReport) -> str:
     largest, mean = report.prosecutor.largest.value, report.prosecutor.mean.value
     return (
-        f"an intruder who knows {', '.join(report.attributes)} of a person in it finds the person's row with probability "
+        f"an intruder who knows {', '.join(report.attributes)} of a person in it, and nothing else, finds the person's row with "
+        "probability "
         f"{largest:.3g} at most and {mean:.3g} on average; {report.sample_uniques.value:,.0f} of {report.rows:,} rows are unique."
     )
 
@@ -145,7 +159,16 @@ def assess_tables(
                quasi-identifiers of a population as codes of the original's values; `fraction`: the share of a population that the
                original is a sample of; `weights`: sampling weights of the original's records; `lenient`: a suppressed cell
                matches anything; `full`: with attacks and models, which take longest
+    Raises     DataError for an original or a control group without a row, and for numbers that do not fit
     """
+    for whose, many in (
+        ("original", original.table.rows),
+        ("control group", None if control is None else control.rows),
+    ):
+        if many == 0:
+            raise DataError(
+                f"the {whose} has no row", allowed="a table with records", fix="check that the file is the right one"
+            )
     names = [name for name in quasi if name in original.table.names]
     predicted = list(targets) or [name for name in confidential if name in released.names][:2]
     left_out: list[str] = []
@@ -166,7 +189,7 @@ def assess_tables(
     if own and released.real and released.rows:
         after = measure_risk(
             np.stack([_label_codes(released[name]) for name in own], axis=1), names=own, matching=matching,
-            fraction=None if fraction is None else min(1.0, fraction * released.rows / original.table.rows),
+            fraction=_share_released(fraction, released.rows / original.table.rows),
             confidential={name: _label_codes(released[name]) for name in confidential if name in released.names},
             valued={name: _valued(released[name]) for name in confidential if name in released.names},
             largest_size=2 if large else LARGEST_SET,
@@ -189,6 +212,11 @@ def assess_tables(
     )  # fmt: skip
 
 
+def _share_released(fraction: float | None, share: float) -> float | None:
+    """The share of the population that the released rows are; None where they are as many as everybody, or more."""
+    return None if fraction is None or fraction * share >= 1 else fraction * share
+
+
 def _codes(column: ReadColumn) -> Ints:
     """The exact values of a column as codes; −1 where missing."""
     if column.points is None:
@@ -199,10 +227,15 @@ def _codes(column: ReadColumn) -> Ints:
 
 
 def _label_codes(column: ComparableColumn) -> Ints:
-    """The labels of a released column as codes; −1 where a cell is missing or stands for every value."""
+    """The labels of a released column as codes; −1 where a cell is missing or stands for every value.
+
+    A cell that could not be read is a label like any other: whoever knows what it means tells it from others.
+    """
     if column.points is not None:
         return _codes(ReadColumn(column.points, (), column.codes))
     hidden = (column.coverage >= 1) | (column.shares[:, -1] >= 1)
+    if column.unread is not None:
+        hidden &= ~column.unread
     return np.asarray(np.where(hidden[column.codes], -1, column.codes))
 
 
@@ -251,6 +284,11 @@ def _attack(
         tick()
         every = _parts(original.table, shown)
         enough = None if control is None or control.rows < original.table.rows else _parts(control, shown)
+        if control is not None and enough is None:
+            missed.append(
+                f"singling out against the control group: that has {control.rows:,} records and would need as many as the "
+                f"original, {original.table.rows:,}; it is measured against guessing"
+            )
         tried(
             "singling out",
             lambda: singling_out(

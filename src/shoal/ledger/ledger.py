@@ -603,6 +603,13 @@ def record_look(
         return book.url
 
 
+def check_look(ledger: str | None = None) -> None:
+    """Raise what `record_look` would for a ledger that is named and not there, before a long computation begins."""
+    if is_ledger_named(ledger):
+        with open_ledger(ledger):
+            pass
+
+
 _WHAT = {
     "init": "a draft of the policy, by `shoal init`",
     "check": "classes and disclosure, by `shoal check`",

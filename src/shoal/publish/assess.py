@@ -61,8 +61,11 @@ def assess_release(
             allowed="the folder of a release, or a masked table with its policy",
         )  # fmt: skip
     policy, targets = confidential_of(None if folder is None else Path(folder), policy, targets)
-    if fraction is not None and not 0 < fraction <= 1:
-        raise ParameterError("the sampling fraction is no share", came=fraction, allowed="above 0, up to 1")
+    if fraction is not None and not 0 < fraction < 1:
+        raise ParameterError(
+            "the original is no sample of this share", came=fraction, allowed="above 0 and below 1",
+            fix="where the original is the whole population, leave the fraction out",
+        )  # fmt: skip
     schema, opened = policy.schema, open_engine(engine)
     wanted = [each.name for each in schema.published]
     quasi = [each.name for each in schema.quasi if each.name in wanted]
@@ -90,6 +93,12 @@ def assess_release(
 def confidential_of(folder: Path | None, policy: Policy | None, targets: Sequence[str]) -> tuple[Policy, list[str]]:
     """The policy that an assessment goes by, and the columns that its models predict where none is named."""
     if policy is None and folder is not None:
+        if not (folder / "policy.lock.yaml").is_file():
+            raise UsageError(
+                "this is not the folder of a release" if folder.exists() else "there is no such release",
+                came=str(folder), allowed="a folder that `shoal release` wrote, with its policy.lock.yaml",
+                fix="check the path; a table of another tool is given by --masked FILE --policy FILE",
+            )  # fmt: skip
         policy, _ = read_locked_policy(folder)
     if policy is None:
         raise UsageError("a masked table needs a policy", fix="give the policy that says what its columns are")

@@ -76,3 +76,14 @@ def test_a_release_can_be_assessed_while_it_is_made(place):
     assert {name: again[name] for name in report["assessment"]} == report["assessment"]
     assert "What models learn" in (place / "out.holder" / "report.html").read_text()
     assert "goes into the report" in refused(*asked(place, "--assess", "--no-report"), code=2)["wrong"]
+
+
+def test_a_folder_that_is_no_release_is_refused(tmp_path):
+    found = refused("assess", tmp_path, "--original", tmp_path / "none.csv", code=2)
+    assert found["wrong"] == "this is not the folder of a release"
+
+
+def test_a_ledger_that_is_not_there_is_told_before_a_table_is_read(place):
+    tables = ("--masked", place / "none.csv", "--original", place / "none.csv", "--policy", place / "policy.yaml")
+    found = refused("assess", *tables, "--ledger", place / "none.sqlite", code=4)
+    assert found["wrong"] == "there is no ledger here"

@@ -123,7 +123,9 @@ def masked_table(original: OriginalTable, data: pa.Table, *, aligned: bool = Fal
     read = {name: _read_cells(original, name, data.column(name)) for name in names}
     unread = [(name, many) for name, (_, many) in read.items() if many]
     notes = [
-        f"{many:,} different cells of '{name}' could not be read; each counts as any value" for name, many in unread
+        f"'{name}' has {many:,} different {'cell' if many == 1 else 'cells'} that could not be read: for classes each is a "
+        "label of its own, for attacks and utility it counts as any value, which makes attacks look weaker than they may be"
+        for name, many in unread
     ]
     columns = {name: column for name, (column, _) in read.items()}
     return ComparableTable(columns, "the masked table", aligned=aligned, notes=tuple(notes))
@@ -143,14 +145,14 @@ def _read_cells(
         held = held.dictionary_encode(null_encoding="encode")
     texts = label_texts(pa.chunked_array([held.dictionary]))
     codes = held.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False).astype(np.int64)
-    reader, labels, unread = original.reader(name), [], 0
+    reader, labels, unread = original.reader(name), [], []
     for text in [*texts, ""]:
-        label = (known or {}).get(text)
+        label, fine = (known or {}).get(text), True
         if label is None:
             label, fine = reader.read(text)
-            unread += not fine
         labels.append(label)
-    return ComparableColumn.of_labels(parts, codes, labels), unread
+        unread.append(not fine)
+    return ComparableColumn.of_labels(parts, codes, labels, unread), sum(unread)
 
 
 def _points(kind: Type, cells: pa.ChunkedArray) -> Floats | None:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from shoal.assess.comparison.parts import AttributeParts, Floats, Ints, ReadColumn
+from shoal.assess.comparison.parts import AttributeParts, Floats, Ints, Mask, ReadColumn
 from shoal.assess.release.labels import Label
 from shoal.errors import UsageError
 
@@ -45,6 +45,8 @@ class ComparableColumn:
     """The share of the domain that each label leaves open."""
     points: Floats | None = None
     """The numbers themselves, where cells are values."""
+    unread: Mask | None = None
+    """Which labels could not be read, and count as every value; None where all could."""
 
     @classmethod
     def of_values(cls, parts: AttributeParts, column: ReadColumn) -> ComparableColumn:
@@ -54,12 +56,15 @@ class ComparableColumn:
         return cls(parts, parts.parts_of(column), np.eye(width), nothing, nothing, np.zeros(width), column.points)
 
     @classmethod
-    def of_labels(cls, parts: AttributeParts, codes: Ints, labels: Sequence[Label]) -> ComparableColumn:
-        """A column of labels; `codes` are numbers of labels."""
+    def of_labels(
+        cls, parts: AttributeParts, codes: Ints, labels: Sequence[Label], unread: Sequence[bool] | None = None
+    ) -> ComparableColumn:
+        """A column of labels; `codes` are numbers of labels, `unread` which of these could not be read."""
         shares = np.array([parts.shares(label) for label in labels]).reshape(len(labels), len(parts))
         moments = np.array([parts.moments(label) for label in labels]).reshape(len(labels), 2)
         coverage = np.array([parts.coverage(label) for label in labels])
-        return cls(parts, codes, shares, moments[:, 0], moments[:, 1], coverage)
+        lost = None if unread is None else np.array(unread, dtype=np.bool_)
+        return cls(parts, codes, shares, moments[:, 0], moments[:, 1], coverage, unread=lost)
 
     def __len__(self) -> int:
         return len(self.codes)

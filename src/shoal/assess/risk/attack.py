@@ -35,6 +35,7 @@ ALIKE = 1e-9
 JOINT = 4096
 """Attributes are looked up together while they have no more combinations of labels."""
 CONTROL, BASELINE = "control", "baseline"
+NO_CONTROL = "Without a control group the risk includes what the table teaches about everybody."
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +131,7 @@ class AttackRisk:
         """
         success = Quantity.of_rate(int(hits.sum()), len(hits), f"share of {len(hits):,} attempts that succeed: {what}")
         if control is None:
-            risk = success.excess_over(baseline, "excess over the baseline, since no control group was given")
+            risk = success.excess_over(baseline, "excess over the baseline, without a control group")
             return cls(attack, len(hits), success, None, baseline, risk, BASELINE)
         among = Quantity.of_rate(
             int(control.sum()),
@@ -150,15 +151,20 @@ class AttackRisk:
         found = {field.name: plain(getattr(self, field.name)) for field in fields(self)}
         return found | {"beats_baseline": self.beats_baseline}
 
-    def words(self) -> str:
-        """Give the result in sentences: what was achieved, against what, and what it does not show."""
+    def words(self, *, repeats: bool = True) -> str:
+        """Give the result in sentences: what was achieved, against what, and what it does not show.
+
+        Arguments  `repeats`: whether what holds of every attack without a control group is said too
+        """
         against = "" if self.control is None else f", {self.control.value:.2%} on a control group"
         said = [f"{self.attack}: {self.success.value:.2%} of {self.attempts:,} attempts succeed{against},"]
         said.append(f"{self.baseline.value:.2%} by guessing. Risk: {self.risk.words()}.")
-        if self.control is None:
-            said.append("Without a control group the risk includes what the table teaches about everybody.")
+        if self.control is None and repeats:
+            said.append(NO_CONTROL)
         if not self.beats_baseline:
             said.append("The attack does no better than guessing, so it shows nothing about better attacks.")
+        elif self.risk.low is not None and self.risk.low <= 0:
+            said.append("The interval includes 0, so a risk is not shown; nor is it ruled out.")
         return " ".join(said)
 
 

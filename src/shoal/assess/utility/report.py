@@ -88,16 +88,26 @@ class UtilityReport:
                 f"nothing in common), the worst {one.worst:.3f} ({' × '.join(one.worst_names)})."
             )
         said.append(
-            f"Random range queries are off by {100 * self.queries.absolute.value:.2g} % of all records on average; half of them "
-            f"by less than {100 * self.queries.relative_median:.2g} % of their true answer."
+            f"Random range queries are off by {_percent(self.queries.absolute.value)} of all records on average; half of them "
+            f"by at most {_percent(self.queries.relative_median)} of their true answer."
         )
         for learned in self.learning:
             best = max(learned.models, key=lambda model: model.released.value)
             said.append(
                 f"'{learned.target}' is predicted with an area under the curve of {best.released.value:.3f} by {best.model} "
                 f"trained on the release, {best.original.value:.3f} trained on the originals (0.5 is guessing)."
+                + ("" if learned.control else " The release was made of the test records too, which may flatter it.")
             )
         return said
+
+
+def _percent(share: float) -> str:
+    """A share in percent, with two digits or more.
+
+    >>> _percent(1.0), _percent(0.0123), _percent(12.345)
+    ('100 %', '1.2 %', '1,234 %')
+    """
+    return f"{100 * share:,.0f} %" if share >= 0.0995 else f"{100 * share:.2g} %"
 
 
 def steps_of(targets: Sequence[str], *, learning: bool) -> int:

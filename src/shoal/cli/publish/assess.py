@@ -26,6 +26,10 @@ SHOWN = (
     ("marketer", "share of all rows that are found", True),
     ("sample_uniques", "rows that no other row looks like", False),
     ("special_uniques.found", "rows that a few attributes make unique", False),
+    ("marketer_outside", "share of all rows that are found, people from the population", True),
+    ("population_uniques", "rows that one person of the population looks like", False),
+    ("individual.mean", "individual risk, on average (model, by weights)", True),
+    ("population_models.decision_rule", "population uniques (model, by the fraction)", False),
 )
 """The risks that are printed, and whether each is a share; --json has all of them."""
 NO_GUARANTEE = "These numbers are about the tables at hand and the intruders that were tried. They are no guarantee."
@@ -83,7 +87,7 @@ def assess(
     """
     from shoal.assess.assessment import steps_of
     from shoal.files.write import refuse_overwriting
-    from shoal.ledger.ledger import record_look
+    from shoal.ledger.ledger import check_look, record_look
     from shoal.policy.policy import Policy
     from shoal.publish.assess import READING, assess_release, confidential_of
 
@@ -97,6 +101,7 @@ def assess(
     asked = None if policy is None else Policy.load(policy)
     share = None if fraction is None else float(numbers.read_number(fraction, "fraction"))
     locked, predicted = confidential_of(release, asked, targets)
+    check_look(ledger)
     with progress.bar("assessing", READING + steps_of(predicted, full=not fast)) as tick:
         found = assess_release(
             original, folder=release, masked=masked, policy=asked, aligned=aligned, control=control, population=population,
@@ -143,7 +148,9 @@ def _print(found: Assessment) -> None:
     ]
     if rows:
         output.print_table(("risk", "original", "release"), rows, right=(1, 2))
-        if found.after is None:
+        if not found.utility.rows[1]:
+            output.print_line("  The release has no row.")
+        elif found.after is None and not found.utility.real:
             output.print_line("  The rows of the release are nobody's: no row of it is a person to find.")
         output.print_line()
     if found.attacks:
@@ -153,7 +160,13 @@ def _print(found: Assessment) -> None:
             right=(1, 2, 3, 4, 5),
         )
         against = "guessing, for want of a control group (--control)" if found.control is None else "the control group"
-        output.print_line(f"  Excess: over {against}.")
+        alone = [one.attack for one in found.attacks if one.control is None and found.control is not None]
+        beside = f"; of {', '.join(alone)} over guessing" if alone else ""
+        output.print_line(
+            f"  Excess: over {against}{beside}. An interval that includes 0 shows no risk, and rules none out."
+        )
+        for sentence in found.words_of_attacks():
+            output.print_paragraph(sentence, indent="  ")
         output.print_line()
     output.print_table(
         ("column", "total variation", "mean, original", "mean, release"),
@@ -162,6 +175,11 @@ def _print(found: Assessment) -> None:
             for one in found.utility.columns
         ],
         right=(1, 2, 3),
+    )
+    output.print_paragraph(
+        "Total variation: 0 is the same distribution, 1 nothing in common. A label that stands for several numbers counts in the "
+        "mean as if they were spread evenly over it, so a wide label can move it far.",
+        indent="  ",
     )
     for learned in found.utility.learning:
         output.print_line()
