@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from shoal.assess.frame.column import EVERY, INTERVAL, SET, PublishedLabel
+from shoal.errors import ParameterError
 from shoal.lab.attacks.membership import (
     POLICIES,
     PublishedRows,
@@ -105,3 +106,8 @@ release: {release}
     assert found.success.low < found.success.high  # two runs choose the test, two are counted
     assert not found.contradicts
     assert (found.largest_advantage is None) == ("epsilon" not in release)
+
+
+def test_runs_that_leave_none_to_count_on_are_refused_before_anything_is_published():
+    with pytest.raises(ParameterError, match="3 or more"):
+        infer_membership(AttackSetting(rows=50, runs=2))

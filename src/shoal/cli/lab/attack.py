@@ -129,7 +129,9 @@ def _print(result: AttackResult) -> None:
     level = result.outcomes[0].success.level, result.outcomes[0].advantage.level
     output.print_paragraph(
         f"In brackets: {100 * level[0]:g} % intervals (Clopper and Pearson), of the advantage {100 * level[1]:g} %. At most: the "
-        "advantage that the claim of a method allows to any attack."
+        "advantage that the claim of a method allows to any attack; a dash where a method claims nothing, or where the control "
+        "is about other people than the success, so that the claim says nothing of their difference. Where no success is shown, "
+        "nothing is proved."
     )
     for name, measured in result.facts:
         output.print_paragraph(f"{name}: {measured.words()}")

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from shoal.lab.audit.result import AuditResult
     from shoal.lab.audit.search import PairSearch
 
+ALPHA = 1e-6
+"""The probability of refuting a sound mechanism above which a refutation is to be repeated before it is reported."""
+
 
 @command(
     "audit",
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
     metavar="A",
     default="1e-6",
     show_default=True,
-    help="A sound mechanism is refuted with this probability.",
+    help="A sound mechanism is refuted with this probability at most.",
 )
 @click.option("--search", is_flag=True, help="Look for worse neighbours first, on runs of their own.")
 @click.option("--seed", metavar="S", help="Repeat an audit; sessions draw from the operating system all the same.")
@@ -144,7 +147,14 @@ def _print(entry: NamedAudit, case: AuditCase, searched: PairSearch | None, resu
     if entry.is_broken and not result.refuted:
         output.warn(f"this mechanism is broken, and {entry.runs:,} runs refute it; these did not")
     elif result.refuted and not entry.is_broken:
-        output.warn("a claim that should hold was refuted: please report it, as SECURITY.md says")
+        output.warn(
+            f"a claim that should hold was refuted, which happens to a sound mechanism with probability {result.alpha:g} at most"
+            + (
+                f": run it again with --alpha {ALPHA:g}"
+                if result.alpha > ALPHA
+                else ": please report it, as SECURITY.md says"
+            )
+        )
 
 
 def _fields(

@@ -146,7 +146,10 @@ def _centroids(own: People, source: Source) -> Guess:
 def _matched(own: People, source: Source) -> Quantity:
     shown = masked_centroids(own, source)
     found = record_linkage({name: own[name] for name in KNOWN}, {name: shown[name] for name in KNOWN})
-    return Quantity.fact(found.rate, f"RL; guessing reaches {found.guessing:.2g} percent")
+    return Quantity.fact(
+        found.rate,
+        f"percentage of masked records that the nearest original matches to their own; guessing reaches {found.guessing:.2g}",
+    )
 
 
 def _safe(own: People, source: Source) -> Guess:

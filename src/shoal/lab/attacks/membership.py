@@ -34,7 +34,7 @@ from shoal.data.schema import Attribute, Schema
 from shoal.data.type import point, spell
 from shoal.datasets.simulate import simulate
 from shoal.engine.base import Engine, open_engine
-from shoal.errors import InfeasibleError, PolicyError, UsageError
+from shoal.errors import InfeasibleError, ParameterError, PolicyError, UsageError
 from shoal.files.work_folder import temporary_folder
 from shoal.guarantee.claim import Status
 from shoal.guarantee.differential import DifferentialPrivacy
@@ -76,8 +76,14 @@ release: {release}
 def infer_membership(setting: AttackSetting) -> AttackResult:
     """Attack what a policy publishes of simulated people; without a policy, two releases.
 
-    Raises     PolicyError and InfeasibleError where the policy cannot be planned or published
+    Raises     PolicyError and InfeasibleError where the policy cannot be planned or published; ParameterError where no run is
+               left to count on
     """
+    if setting.runs < CALIBRATION:
+        raise ParameterError(
+            "runs of membership inference", came=setting.runs,
+            allowed=f"{CALIBRATION} or more: some choose the test, and the others are counted",
+        )  # fmt: skip
     if setting.policy is not None:
         policy = Policy.load(setting.policy)
         policies = {_method_name(policy): policy}

@@ -233,18 +233,24 @@ def _boxes() -> AuditCase:
 
 ONE_MORE = ((1, 1), (1,))
 ONE_MORE_WORDS = "two records with the value 1, and one"
+IN_TENTHS = ("the sum with its noise, in tenths,",)
 
 
 def _case(
-    mechanism: Callable[..., Any], pair: Pair, claim: DifferentialPrivacy, tables: str, space: PairSpace | None = None
+    mechanism: Callable[..., Any],
+    pair: Pair,
+    claim: DifferentialPrivacy,
+    tables: str,
+    space: PairSpace | None = None,
+    names: tuple[str, ...] = (),
 ) -> AuditCase:
-    return AuditCase(mechanism, pair, claim, tables, space)
+    return AuditCase(mechanism, pair, claim, tables, space, names)
 
 
 def _noise(kind: str, share: Fraction = ONE) -> AuditCase:
     delta = TENTH if kind == "gaussian" else Fraction(0)
     claim = ApproxDP(1, delta) if delta else PureDP(1)
-    return _case(AuditedSum(kind, ONE, delta, share), ONE_MORE, claim, ONE_MORE_WORDS, PairSpace(2, 6))
+    return _case(AuditedSum(kind, ONE, delta, share), ONE_MORE, claim, ONE_MORE_WORDS, PairSpace(2, 6), IN_TENTHS)
 
 
 def _choice(share: Fraction = ONE) -> AuditCase:
@@ -325,7 +331,7 @@ def _delta_sampling() -> AuditCase:
 
 
 def _repeating() -> AuditCase:
-    return _case(RepeatingNoise(ONE), ONE_MORE, PureDP(1), ONE_MORE_WORDS, PairSpace(2, 4))
+    return _case(RepeatingNoise(ONE), ONE_MORE, PureDP(1), ONE_MORE_WORDS, PairSpace(2, 4), IN_TENTHS)
 
 
 def _counts_with_less_noise() -> AuditCase:

@@ -128,9 +128,13 @@ class AuditResult:
     def words(self) -> list[str]:
         """What was found, what it means and what it does not, in sentences."""
         verdict, claimed = "Refuted" if self.refuted else "Not refuted", _number(self.claimed_epsilon)
+        shown = (
+            f"epsilon to be at least {self.epsilon_at_least:.4g}, a bound that is wrong with probability {self.alpha:g} at most."
+            if self.epsilon_at_least > 0
+            else "nothing about epsilon."
+        )
         bound = (
-            f"{verdict}: at delta {text_near(self.delta, 4)} the claim is epsilon {claimed}, and the runs show epsilon to be "
-            f"at least {self.epsilon_at_least:.4g}, a bound that is wrong with probability {self.alpha:g} at most."
+            f"{verdict}: at delta {text_near(self.delta, 4)} the claim is epsilon {claimed}, and the runs show {shown}"
         )
         counted = (
             f"The event: {self.event}. It occurred in {self.hits[0]:,} of {self.runs:,} runs on table {self.likelier} and in "
