@@ -157,6 +157,20 @@ def test_a_folder_that_is_no_release_and_tables_without_a_row_are_refused(tmp_pa
 
 
 @pytest.mark.slow
+def test_records_that_pair_with_originals_are_linked_to_their_own():
+    """60 ages with 2 sexes, each pair twice in 120 records: who knows both takes the right one of two, or one of more."""
+    original = people(120)
+    wide = masked(original, 30)
+    risks = []
+    for table in (original, wide):
+        found = assess_release(original, masked=table, policy=POLICY, aligned=True, targets=["sex"])
+        risks.append(next(one for one in found.attacks if one.attack == "record linkage"))
+    assert risks[0].risk.low > risks[1].risk.high
+    assert risks[0].baseline.value == 1 / 120
+    assert risks[0].measured_against == "baseline"
+
+
+@pytest.mark.slow
 def test_a_control_group_that_is_too_small_for_singling_out_is_said():
     original = people(40)
     found = assess_release(original, masked=original, policy=POLICY, control=people(10, 3), full=True, targets=["sex"])

@@ -22,7 +22,7 @@ from shoal.assess.quantity import Quantity
 from shoal.assess.risk.attack import NO_CONTROL, AttackRisk, ReleasedAttribute
 from shoal.assess.risk.class_sizes import LENIENT, STRICT
 from shoal.assess.risk.inference import inference
-from shoal.assess.risk.linkability import linkability
+from shoal.assess.risk.linkability import linkability, own_record_linkage
 from shoal.assess.risk.report import RiskReport, measure_risk
 from shoal.assess.risk.singling_out import singling_out
 from shoal.assess.utility.report import UtilityReport, assess_utility
@@ -265,7 +265,8 @@ def _attack(
         return [], ["attacks: the release shows no row, or no quasi-identifier"]
     shown = {name: _released_attribute(released[name]) for name in dict.fromkeys([*known, *secret])}
     with Source.seeded(SEED) as source:
-        chosen = original.table.take(source.permutation(original.table.rows)[:TARGETS])
+        picked = source.permutation(original.table.rows)[:TARGETS]
+        chosen = original.table.take(picked)
         others = None if control is None else control.take(source.permutation(control.rows)[:TARGETS])
         targets, held = _parts(chosen, shown), None if others is None else _parts(others, shown)
 
@@ -307,6 +308,13 @@ def _attack(
                 "linkability",
                 lambda: linkability(
                     shown, targets, left=left, right=right, source=source.stream("linkability"), control=held
+                ),
+            )
+        if released.aligned:
+            tried(
+                "record linkage",
+                lambda: own_record_linkage(
+                    shown, targets, rows=picked, known=known, source=source.stream("record linkage")
                 ),
             )
         tick()

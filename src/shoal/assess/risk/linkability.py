@@ -27,7 +27,7 @@ from shoal.assess.risk.attack import (
 )
 from shoal.chance.source import Source
 from shoal.data.taxonomy import Taxonomy
-from shoal.errors import ParameterError
+from shoal.errors import DataError, ParameterError
 
 
 def linkability(
@@ -65,6 +65,39 @@ def linkability(
     what = f"{len(one)} and {len(other)} attributes lead to the same released record"
     baseline = Quantity.fact(1 / rows, "two records that are drawn at random are the same")
     return AttackRisk.of("linkability", hits, others, baseline, what)
+
+
+def own_record_linkage(
+    released: Released, targets: Originals, *, rows: Ints, known: Sequence[str], source: Source
+) -> AttackRisk:
+    """Measure how often the released record that is nearest to what is known of a person is that person's own.
+
+    There is no control group: a record that took no part has no released record of its own.
+
+    Arguments  `released`: attributes with the distributions of their labels, row i made of original i; `targets`: originals that
+               took part; `rows`: which original each target is; `known`: what the intruder knows of them; `source`: draws one
+               of several nearest records
+    Raises     DataError for tables that do not fit, ParameterError for names that do not
+
+    >>> import numpy as np
+    >>> from shoal.assess.risk.attack import ReleasedAttribute
+    >>> age = ReleasedAttribute([0, 1, 2], np.eye(3))
+    >>> own_record_linkage(
+    ...     {"age": age}, {"age": [2, 0]}, rows=np.array([2, 0]), known=["age"], source=Source.seeded(1)
+    ... ).success.value
+    1.0
+    """
+    names = check_names(known, "known attributes")
+    many = check_released(released, names)
+    aims = parts_of(targets, names, released, "the targets")
+    if np.shape(rows) != (len(aims),):
+        raise DataError(
+            "the rows do not fit the targets", came=f"{np.size(rows)}", allowed=f"{len(aims)}, one for each"
+        )
+    found = _RowSearch(released, names).draw(aims, source)
+    what = f"the record that is nearest by {len(names)} known attributes is the person's own"
+    baseline = Quantity.fact(1 / many, "a record that is drawn at random is the person's own")
+    return AttackRisk.of("record linkage", np.asarray(found == rows), None, baseline, what)
 
 
 class _RowSearch:

@@ -47,7 +47,9 @@ NO_GUARANTEE = "These numbers are about the tables at hand and the intruders tha
 @click.option("--original", required=True, metavar="DATA", help="The table that was released.")
 @click.option("--masked", metavar="DATA", help="A table that another tool made, in place of a release; needs --policy.")
 @click.option("--policy", metavar="FILE", type=click.Path(path_type=Path), help="Says what the columns are.")
-@click.option("--aligned", is_flag=True, help="Row i of the masked table is record i of the original.")
+@click.option(
+    "--aligned", is_flag=True, help="Row i of the masked table is record i of the original: tries to link them."
+)
 @click.option(
     "--control", metavar="DATA", help="Originals that took no part: attacks and models are judged against them."
 )
