@@ -47,6 +47,11 @@ def test_tables_of_one_law_are_not_told_apart_and_a_shifted_one_is():
         same, other = tell_apart(original, alike, source), tell_apart(original, shifted, source)
     assert same is not None
     assert other is not None
+    with Source.seeded(9) as source:
+        copied = tell_apart(original, original, source)
+    assert copied is not None
+    assert copied.pmse.value == 0
+    assert copied.area.high < 0.5  # a row that a model has learned is in the other table too
     assert same.pmse.value < 0.02
     assert same.area.low < 0.55
     assert other.pmse.low > 0.05

@@ -245,7 +245,8 @@ class Distinction:
     pmse: Quantity
     """0 where they cannot be told apart, 0.25 where they always can."""
     area: Quantity
-    """The area under the ROC curve: 0.5 is guessing."""
+    """The area under the ROC curve: 0.5 is guessing; less where rows of one table stand in the other too, for then a model that
+    learned whose a row is finds its copy in the other table."""
 
     def to_json(self) -> dict[str, Any]:
         """The fields as plain values for JSON."""
@@ -276,7 +277,10 @@ def tell_apart(original: ComparableTable, released: ComparableTable, source: Sou
         "approximation)"
     )
     area = _area(
-        truth, scores, f"area under the ROC curve of telling {2 * many:,} rows apart (interval of DeLong, approximate)"
+        truth,
+        scores,
+        f"area under the ROC curve of telling {2 * many:,} rows apart; rows that both tables have lower it "
+        "(interval of DeLong, approximate)",
     )
     return Distinction(
         many, Quantity(value, max(0.0, value - deviation), min(0.25, value + deviation), "estimate", said, LEVEL), area
