@@ -113,8 +113,10 @@ class Assessment:
             return []
         return [
             *([NO_CONTROL] if any(one.control is None for one in self.attacks) else []),
-            f"The intruders of these attacks know a number or a date as one of about {RUNS} parts of its range, and of more than "
-            f"{NAMES} names only the frequent ones; who knows more may achieve more.",
+            (
+                f"The intruders of these attacks know a number or a date as one of about {RUNS} parts of its range, and the "
+                f"frequent ones of more than {NAMES} names; who knows more may achieve more."
+            ),
         ]
 
     def __repr__(self) -> str:
