@@ -242,10 +242,14 @@ def _label_codes(column: ComparableColumn) -> Ints:
 
 
 def _valued(column: ComparableColumn) -> Mask:
-    """Whether each cell of a released column is one value; a label of several values tells none of them."""
+    """Whether each cell of a released column is one value; a label of several values tells none of them.
+
+    A cell that could not be read may be a value in other words, so it counts as one.
+    """
     if column.points is not None:
         return np.ones(len(column), dtype=np.bool_)
-    return np.asarray((column.coverage <= 0)[column.codes])
+    found = column.coverage <= 0
+    return np.asarray((found if column.unread is None else found | column.unread)[column.codes])
 
 
 def _attack(

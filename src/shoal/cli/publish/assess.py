@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -222,7 +223,8 @@ def _means(pair: tuple[float, float] | None, *, dates: bool) -> tuple[str, str]:
     if pair is None:
         return "", ""
     text = day_text if dates else number_text
-    return text(pair[0]), text(pair[1])
+    before, after = ("" if math.isnan(value) else text(value) for value in pair)
+    return before, after
 
 
 def _area(quantity: Quantity) -> str:
