@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -64,6 +65,16 @@ def test_a_table_of_another_tool_is_read_by_its_cells():
     assert age.mean is not None
     assert abs(age.mean[0] - age.mean[1]) < 1
     assert found.utility.lost_columns == ("weight",)
+    # Decades in place of ages, each the mean of its ten ages; the cell that says nothing is the mean of the whole domain.
+    ages = np.array(original["age"].to_pylist())
+    shown = ages // 10 * 10 + 4.5
+    shown[-1] = 49.5
+    loss = found.utility.information_loss
+    assert loss is not None
+    assert [change.name for change in loss.changes] == ["age"]
+    assert loss.loss == pytest.approx(100 * ((ages - shown) ** 2).mean() / ages.var())
+    unpaired = assess_release(original, masked=masked(original), policy=POLICY, full=False)
+    assert unpaired.utility.information_loss is None
     json.dumps(found.to_json(), allow_nan=False)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from shoal.assess.comparison.table import ComparableTable, count_tuples
+from shoal.assess.distortion.information_loss import Distortion, distortion
 from shoal.assess.utility.learning import MODELS, Distinction, Learning, learn, tell_apart
 from shoal.assess.utility.marginals import ColumnDistance, MarginalDistances, compare_column, compare_marginals
 from shoal.assess.utility.queries import QueryErrors, compare_queries
@@ -50,6 +51,8 @@ class UtilityReport:
     granularity: float | None
     """The mean share of the domain that cells rule out (ARX's granularity): 1 where all show values, 0 where all show stars."""
     classes: ReleasedClasses | None
+    information_loss: Distortion | None
+    """SSE and IL of the columns of numbers, where row i of the release is record i of the original; else None."""
     distinction: Distinction | None
     learning: tuple[Learning, ...]
     left_out: tuple[str, ...]
@@ -70,6 +73,7 @@ class UtilityReport:
             "queries": self.queries.to_json(),
             "granularity": self.granularity,
             "classes": None if self.classes is None else {**vars(self.classes), "columns": list(self.classes.columns)},
+            "information_loss": None if self.information_loss is None else self.information_loss.to_json(),
             "distinction": None if self.distinction is None else self.distinction.to_json(),
             "learning": [one.to_json() for one in self.learning],
             "left_out": list(self.left_out),
@@ -91,6 +95,8 @@ class UtilityReport:
             f"Random range queries are off by {_percent(self.queries.absolute.value)} of all records on average; half of them "
             f"by at most {_percent(self.queries.relative_median)} of their true answer."
         )
+        if self.information_loss is not None:
+            said.append(f"Record by record, of numbers: {self.information_loss.words()}")
         for learned in self.learning:
             best = max(learned.models, key=lambda model: model.released.value)
             said.append(
@@ -179,11 +185,21 @@ def assess_utility(
         queries=queries,
         granularity=_granularity(released),
         classes=_classes(released, own) if released.real and own and released.rows else None,
+        information_loss=_information_loss(original, released),
         distinction=distinction,
         learning=tuple(learned),
         left_out=tuple(left_out),
         notes=released.notes,
     )
+
+
+def _information_loss(original: ComparableTable, released: ComparableTable) -> Distortion | None:
+    """What masking changed, record by record; a label counts as the mean of the numbers that it stands for."""
+    numeric = [name for name in released.names if original[name].parts.numeric]
+    if not released.aligned or not numeric or not released.rows:
+        return None
+    before, after = ({name: table[name].numbers for name in numeric} for table in (original, released))
+    return distortion(before, after)
 
 
 class _Counter:

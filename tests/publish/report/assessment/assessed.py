@@ -69,6 +69,7 @@ def assessed(names: Sequence[str], *, parts: int = 20, control: int | None = Non
                         "relative_95": 1.0, "sanity_bound": 0.001},
             "granularity": 0.693,
             "classes": {"columns": list(names[:2]), "classes": 120, "average": 81.075, "discernibility": 972_237.0},
+            "information_loss": {"sse": 1234.5, "loss": 3.2},
             "distinction": {"rows": 9000, "pmse": rate, "area": rate},
             "learning": [prediction],
             "left_out": [],

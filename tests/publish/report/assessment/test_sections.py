@@ -83,7 +83,13 @@ def test_a_release_of_nobodys_rows_and_one_without_quasi_identifiers():
     assert "its rows are nobody's" in page.text
     assert "500 people who took no part" in page.text
     values["risk"] |= {"before": None, "attacks": [], "measures": {}}
-    values["utility"] |= {"learning": [], "classes": None, "distinction": None, "granularity": None}
+    values["utility"] |= {
+        "learning": [],
+        "classes": None,
+        "distinction": None,
+        "information_loss": None,
+        "granularity": None,
+    }
     values["utility"]["relations"] |= {"pairs": [], "association_difference": None, "correlation_difference": None}
     assert "No attribute of the policy is a quasi-identifier" in Page(assessment_page(values, "clinic", "a table")).text
 

@@ -138,6 +138,15 @@ def _summary(utility: Mapping[str, Any]) -> list[tuple[Cell, Cell, Cell]]:
                 "counted",
             ),
         ]
+    lost = utility["information_loss"]
+    if lost is not None and lost["loss"] is not None:
+        found.append(
+            (
+                ("information loss of numbers, IL", "squared changes, record by record, over the variance"),
+                (f"{number_text(lost['loss'])}\u00a0%", f"SSE {number_text(lost['sse'])}"),
+                "counted",
+            )
+        )
     apart = utility["distinction"]
     if apart is not None:
         for one, title, meaning in (
