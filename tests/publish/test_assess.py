@@ -199,3 +199,15 @@ def test_an_empty_masked_table_is_assessed_as_one_that_shows_nothing():
     assert all(one.total_variation == 1 for one in found.utility.columns)
     assert any("no row" in said for said in found.left_out)
     assert "The release has no row." in found.words()
+
+
+@pytest.mark.slow
+def test_intruders_know_values_and_not_the_parts_by_which_tables_are_compared():
+    """Sixty exact ages and two sexes, each pair twice in the original: a condition on both singles nobody out. With one of each
+    age and sex left, every row is singled out, though sixty ages are compared in twenty parts.
+    """
+    twice, once = people(120), people(60)
+    for original, least, most in ((twice, 0, 0.05), (once, 0.9, 1)):
+        found = assess_release(original, masked=original.select(["age", "sex", "ill"]), policy=POLICY, targets=["ill"])
+        single = next(one for one in found.attacks if one.attack == "singling out")
+        assert least <= single.success.value <= most

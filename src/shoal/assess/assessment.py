@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from shoal.assess.comparison.parts import NAMES, RUNS, Ints, ReadColumn
+from shoal.assess.comparison.parts import AttributeParts, Ints, ReadColumn, parts_of
 from shoal.assess.comparison.release_tables import OriginalTable
 from shoal.assess.comparison.table import ComparableColumn, ComparableTable
 from shoal.assess.disclosure.classes import Mask
@@ -35,6 +35,8 @@ TARGETS = 1_000
 """Records that intruders try to attack."""
 MOST_KNOWN = 8
 """Attributes that an intruder of the attacks knows; of more, the first in the order of the policy."""
+FINE = 250
+"""Parts, at most, of an attribute that an intruder of the attacks knows: a value of its own where there are no more."""
 SEED = "attacks"
 ATTACK_STEPS = 3
 LARGEST_SET = 3
@@ -114,8 +116,9 @@ class Assessment:
         return [
             *([NO_CONTROL] if any(one.control is None for one in self.attacks) else []),
             (
-                f"The intruders of these attacks know a number or a date as one of about {RUNS} parts of its range, and the "
-                f"frequent ones of more than {NAMES} names; who knows more may achieve more."
+                f"The intruders of these attacks know up to {FINE} different values of an attribute as they are; of more, a "
+                f"number or a date as one of about {FINE} parts of its range, and names that are frequent. Who knows more may "
+                "achieve more."
             ),
         ]
 
@@ -269,10 +272,13 @@ def _attack(
         for _ in range(ATTACK_STEPS):
             tick()
         return [], ["attacks: the release shows no row, or no quasi-identifier"]
-    shown = {name: _released_attribute(released[name]) for name in dict.fromkeys([*known, *secret])}
+    fine = _finer_parts(original, released, known)
+    shown = {name: _released_attribute(_by_parts(released, fine)[name]) for name in dict.fromkeys([*known, *secret])}
     with Source.seeded(SEED) as source:
         picked = source.permutation(original.table.rows)[:TARGETS]
-        chosen = original.table.take(picked)
+        people = _by_parts(original.table, fine)
+        control = None if control is None else _by_parts(control, fine)
+        chosen = people.take(picked)
         others = None if control is None else control.take(source.permutation(control.rows)[:TARGETS])
         targets, held = _parts(chosen, shown), None if others is None else _parts(others, shown)
 
@@ -289,7 +295,7 @@ def _attack(
                 partial(inference, shown, aims, known=known, confidential=name, control=others_aims),
             )
         tick()
-        every = _parts(original.table, shown)
+        every = _parts(people, shown)
         enough = None if control is None or control.rows < original.table.rows else _parts(control, shown)
         if control is not None and enough is None:
             missed.append(
@@ -325,6 +331,25 @@ def _attack(
             )
         tick()
     return found, missed
+
+
+def _finer_parts(original: OriginalTable, released: ComparableTable, known: Sequence[str]) -> dict[str, AttributeParts]:
+    """Finer parts of what an intruder knows, who knows values and not the parts by which tables are compared."""
+    return {
+        name: parts_of(original.schema[name], original.columns[name], FINE, FINE)
+        for name in known
+        if released[name].cells is not None or released[name].labels is not None
+    }
+
+
+def _by_parts(table: ComparableTable, fine: Mapping[str, AttributeParts]) -> ComparableTable:
+    """The same rows by other parts of some attributes."""
+    columns = dict(table.columns)
+    for name, parts in fine.items():
+        found = columns[name].by_parts(parts)
+        if found is not None:
+            columns[name] = found
+    return ComparableTable(columns, table.words, real=table.real, aligned=table.aligned)
 
 
 def _knowing(records: Mapping[str, Ints], name: str) -> dict[str, Ints]:

@@ -53,6 +53,12 @@ class ReadColumn:
     def __len__(self) -> int:
         return len(self.codes) if self.points is None else len(self.points)
 
+    def take(self, rows: Ints) -> ReadColumn:
+        """The same column of some rows."""
+        if self.points is None:
+            return ReadColumn(None, self.names, self.codes[rows])
+        return ReadColumn(self.points[rows], self.names, self.codes)
+
 
 def read_column(kind: Type, values: Array) -> ReadColumn:
     """Read a column of typed values, as an engine collects them; masked cells are missing."""
@@ -226,8 +232,8 @@ def _unit(width: int, place: int) -> Floats:
     return found
 
 
-def parts_of(attribute: Attribute, original: ReadColumn) -> AttributeParts:
-    """Divide the domain of an attribute by the records of the original.
+def parts_of(attribute: Attribute, original: ReadColumn, runs: int = RUNS, names: int = NAMES) -> AttributeParts:
+    """Divide the domain of an attribute by the records of the original, into so many runs of a line or names at most.
 
     >>> from shoal.data.domain import Interval
     >>> from shoal.data.schema import Role
@@ -238,11 +244,11 @@ def parts_of(attribute: Attribute, original: ReadColumn) -> AttributeParts:
     """
     kind = attribute.type
     if original.points is not None:
-        return _line_parts(attribute.name, kind, _line_ends(attribute, original.points), original.points)
+        return _line_parts(attribute.name, kind, _line_ends(attribute, original.points), original.points, runs)
     # A pattern says how texts are spelled and not which there are: those of the original are taken.
     listed = attribute.domain is not None and not isinstance(attribute.domain, Pattern)
     declared = list_values(attribute.type, attribute.domain) if listed and attribute.domain is not None else None
-    return _name_parts(attribute, kind, declared, original)
+    return _name_parts(attribute, kind, declared, original, names)
 
 
 def _line_ends(attribute: Attribute, points: Floats) -> tuple[float, float]:
@@ -258,16 +264,16 @@ def _line_ends(attribute: Attribute, points: Floats) -> tuple[float, float]:
     return (float(held.min()), float(held.max()) + step) if len(held) else (0.0, 1.0)
 
 
-def _line_parts(name: str, kind: Type, ends: tuple[float, float], points: Floats) -> AttributeParts:
+def _line_parts(name: str, kind: Type, ends: tuple[float, float], points: Floats, runs: int) -> AttributeParts:
     held = np.sort(points[~np.isnan(points)])
     edges: Floats = np.empty(0)
     if len(held):
         values, counts = np.unique(held, return_counts=True)
-        if len(values) <= RUNS:
+        if len(values) <= runs:
             edges = values[1:]
         else:
-            places = (np.arange(1, RUNS) * len(held) / RUNS).astype(np.int64)
-            heavy = values[counts * RUNS > len(held)]
+            places = (np.arange(1, runs) * len(held) / runs).astype(np.int64)
+            heavy = values[counts * runs > len(held)]
             after = heavy + 1 if kind.discrete else np.nextafter(heavy, np.inf)
             edges = np.unique(np.concatenate([held[places], heavy, after]))
             edges = edges[(edges > values[0]) & (edges <= values[-1])]
@@ -291,15 +297,15 @@ def _point_text(kind: Type, at: float) -> str:
 
 
 def _name_parts(
-    attribute: Attribute, kind: Type, declared: Sequence[str] | None, original: ReadColumn
+    attribute: Attribute, kind: Type, declared: Sequence[str] | None, original: ReadColumn, most: int
 ) -> AttributeParts:
     counts = np.bincount(original.codes[original.codes >= 0], minlength=len(original.names))
     known = dict.fromkeys([*(declared or ()), *original.names])
     many = dict(zip(original.names, counts.tolist(), strict=True))
     kept = list(known)
-    if len(kept) > NAMES:
+    if len(kept) > most:
         place = {name: number for number, name in enumerate(known)}
-        kept = sorted(sorted(known, key=lambda name: -many.get(name, 0))[: NAMES - 1], key=place.__getitem__)
+        kept = sorted(sorted(known, key=lambda name: -many.get(name, 0))[: most - 1], key=place.__getitem__)
     part_of = {name: number for number, name in enumerate(kept)}
     labels = [*kept]
     if len(known) > len(kept) or declared is None:

@@ -47,13 +47,18 @@ class ComparableColumn:
     """The numbers themselves, where cells are values."""
     unread: Mask | None = None
     """Which labels could not be read, and count as every value; None where all could."""
+    cells: ReadColumn | None = None
+    """The values themselves, where cells are values."""
+    labels: tuple[Label, ...] | None = None
+    """What each label stands for, where cells are labels."""
 
     @classmethod
     def of_values(cls, parts: AttributeParts, column: ReadColumn) -> ComparableColumn:
         """A column of values."""
         width = len(parts)
         nothing = np.full(width, np.nan)
-        return cls(parts, parts.parts_of(column), np.eye(width), nothing, nothing, np.zeros(width), column.points)
+        codes, closed = parts.parts_of(column), np.zeros(width)
+        return cls(parts, codes, np.eye(width), nothing, nothing, closed, column.points, cells=column)
 
     @classmethod
     def of_labels(
@@ -64,7 +69,17 @@ class ComparableColumn:
         moments = np.array([parts.moments(label) for label in labels]).reshape(len(labels), 2)
         coverage = np.array([parts.coverage(label) for label in labels])
         lost = None if unread is None else np.array(unread, dtype=np.bool_)
-        return cls(parts, codes, shares, moments[:, 0], moments[:, 1], coverage, unread=lost)
+        held = tuple(labels)
+        return cls(parts, codes, shares, moments[:, 0], moments[:, 1], coverage, unread=lost, labels=held)
+
+    def by_parts(self, parts: AttributeParts) -> ComparableColumn | None:
+        """The same column by other parts of its domain; None where only its distributions are known."""
+        if self.cells is not None:
+            return ComparableColumn.of_values(parts, self.cells)
+        if self.labels is None:
+            return None
+        unread = None if self.unread is None else self.unread.tolist()
+        return ComparableColumn.of_labels(parts, self.codes, self.labels, unread)
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -91,7 +106,9 @@ class ComparableColumn:
 
     def take(self, rows: Ints) -> ComparableColumn:
         """The same column of some rows."""
-        return replace(self, codes=self.codes[rows], points=None if self.points is None else self.points[rows])
+        points = None if self.points is None else self.points[rows]
+        cells = None if self.cells is None else self.cells.take(rows)
+        return replace(self, codes=self.codes[rows], points=points, cells=cells)
 
 
 @dataclass(frozen=True, eq=False)
