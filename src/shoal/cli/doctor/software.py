@@ -21,6 +21,7 @@ MODULES = {
         "matplotlib.backends.backend_svg",
     ),
     "ruamel-yaml": ("ruamel.yaml",),
+    "scikit-learn": ("sklearn.ensemble", "sklearn.linear_model"),
     "scipy": ("scipy.special", "scipy.optimize"),
     "sqlalchemy": ("sqlalchemy", "sqlalchemy.dialects.sqlite"),
 }

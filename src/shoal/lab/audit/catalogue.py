@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from math import ceil, exp
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from shoal.errors import UsageError
 from shoal.guarantee.differential import ApproxDP, DifferentialPrivacy, PureDP
@@ -337,9 +337,7 @@ def _repeating() -> AuditCase:
 def _counts_with_less_noise() -> AuditCase:
     """The plan's own counts and claim, with noise whose sigma is 20 % smaller than the plan's."""
     sound = _counts({"groups": [["v", "w"]], "cells": "declared"}, "vw")
-    plan = plan_of(sound.mechanism.policy) if isinstance(sound.mechanism, PlanMechanism) else None
-    if not isinstance(plan, NoisyCountsPlan):
-        raise UsageError("the plan is not one of noisy counts")  # pragma: no cover - it is
+    plan = cast("NoisyCountsPlan", plan_of(cast("PlanMechanism", sound.mechanism).policy))
     return replace(sound, mechanism=broken.NoisyCells(2, LESS * plan.setting.tables[0][1]))
 
 

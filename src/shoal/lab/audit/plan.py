@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from shoal.data.schema import Attribute, Missing, Role, Schema
 from shoal.data.type import Type
 from shoal.engine.base import Counts, Engine, Table, open_engine
 from shoal.errors import PolicyError
+from shoal.guarantee.safe_k.setting import Setting
 from shoal.guarantee.unit import Unit
 from shoal.policy.policy import Policy
 from shoal.publish.plan.base import Plan
@@ -69,34 +71,23 @@ class PlanMechanism:
     one_by_one: bool = False
 
     def __call__(self, data: Places, source: Source, runs: int) -> Floats:
-        plan = plan_of(self.policy)
-        if isinstance(plan, NoisyCountsPlan):
-            return self._noisy_counts(plan, data, source, runs)
-        if isinstance(plan, CentroidsPlan):
-            return self._centroids(plan, data, source, runs)
-        if isinstance(plan, BoxesPlan):
-            return self._boxes(plan, data, source, runs)
-        if isinstance(plan, SafeKPlan):
-            return self._rows(plan, data, source, runs)
-        raise no_promise(self.policy)
+        return audited_plan(self.policy).outputs(self, data, source, runs)
 
     @property
     def draws_at_once(self) -> bool:
         """Whether many runs take hardly longer than one: a sample, and a recoding that the policy fixes."""
-        plan = plan_of(self.policy)
-        quick = isinstance(plan, SafeKPlan) and copies_allowed(plan) and not self.one_by_one
-        return quick and isinstance(plan, SafeKPlan) and plan.method.partition.epsilon == 0
+        return audited_plan(self.policy).draws_at_once and not self.one_by_one
 
     @property
     def names(self) -> tuple[str, ...]:
         """What the numbers of an output are, where each record has one; nothing where they are too many to be named."""
-        plan = plan_of(self.policy)
-        if not isinstance(plan, SafeKPlan) or isinstance(plan, ViewsPlan):
+        own = audited_plan(self.policy)
+        if not own.counts_classes:
             return ()
         rows = tuple(
             f"the number of rows with the label of record {place + 1}" for place in range(self.records.num_rows)
         )
-        return rows if plan.method.partition.epsilon == 0 else (*rows, "the number of the recoding")
+        return (*rows, "the number of the recoding") if own.recodes else rows
 
     def table(self, data: Places) -> Table:
         """The records at these places as a real table; where a unit is a person, each row is another person's."""
@@ -130,14 +121,11 @@ class PlanMechanism:
 
     # --- sampling and safe k-anonymization --------------------------------------------------------------------------------
 
-    def _rows(self, plan: SafeKPlan, data: Places, source: Source, runs: int) -> Floats:
-        """The published rows in the class of each record, and the number of the recoding where it is chosen."""
+    def rows(self, plan: SafeKPlan, methods: Sequence[SafeK], data: Places, source: Source, runs: int) -> Floats:
+        """The published rows in the class of each record, for each table that is drawn by itself."""
         if self.one_by_one or not copies_allowed(plan):
             return np.array([self._by_job(plan, data, source) for _ in range(runs)], dtype=np.float64)
-        if isinstance(plan, ViewsPlan):
-            views = [self._copies(view.method, data, source, runs) for view in plan.views]
-            return np.concatenate(views, axis=1)
-        return self._copies(plan.method, data, source, runs)
+        return np.concatenate([self._copies(method, data, source, runs) for method in methods], axis=1)
 
     def _copies(self, method: SafeK, data: Places, source: Source, runs: int) -> Floats:
         """Settle the recoding of each run, then draw the samples of all runs together."""
@@ -198,12 +186,12 @@ class PlanMechanism:
                 number = recoding_number(one.recoding)
                 labelled = self._once(f"labels {number} {','.join(columns)}", partial(self._labels, one.recoding))
                 shown += [sizes.get(label, 0) for label in labelled]
-        chosen = not isinstance(plan, ViewsPlan) and plan.method.partition.epsilon > 0
-        return [*shown, number] if chosen else shown
+        own = audited_plan(self.policy)
+        return [*shown, number] if own.counts_classes and own.recodes else shown
 
     # --- noise ------------------------------------------------------------------------------------------------------------
 
-    def _noisy_counts(self, plan: NoisyCountsPlan, data: Places, source: Source, runs: int) -> Floats:
+    def noisy_counts(self, plan: NoisyCountsPlan, data: Places, source: Source, runs: int) -> Floats:
         """The noisy counts: all of small tables, else those of the records' cells; of a table that was not chosen, zeros."""
         method = plan.method
         table = self._remembered(data)
@@ -252,7 +240,7 @@ class PlanMechanism:
 
         return [column[list(data)] for column in self._once("codes", codes)]
 
-    def _centroids(self, plan: CentroidsPlan, data: Places, source: Source, runs: int) -> Floats:
+    def centroids(self, plan: CentroidsPlan, data: Places, source: Source, runs: int) -> Floats:
         """The published centroids: each number's column sorted, for a release has no order, and how far two columns are apart."""
         method = plan.method
         codes = self._codes(method.lattices, data)
@@ -268,7 +256,7 @@ class PlanMechanism:
             found.append(np.concatenate(shown))
         return np.array(found, dtype=np.float64)
 
-    def _boxes(self, plan: BoxesPlan, data: Places, source: Source, runs: int) -> Floats:
+    def boxes(self, plan: BoxesPlan, data: Places, source: Source, runs: int) -> Floats:
         """What is measured of the box of each record: its count and its sums, and beside them the boxes and the total count."""
         method = plan.method
         codes, listed = self._codes(method.lattices, data), self._codes(method.lattices, self._everyone)
@@ -288,6 +276,117 @@ class PlanMechanism:
             numbers = measured.numbers
             found.append([*numbers[homes].reshape(-1).tolist(), len(measured.boxes), float(numbers[:, 0].sum())])
         return np.array(found, dtype=np.float64)
+
+
+# --- kinds of plans ---------------------------------------------------------------------------------------------------------
+
+
+class AuditedPlan(ABC):
+    """What an audit knows of a kind of plan: how its runs are drawn, and which neighbours tell them apart."""
+
+    runs = 100
+    """How many runs an audit of a policy has if nobody says: few where a run takes long."""
+    public_rows: int | None = None
+    """The number of rows, where it is public: then neighbours have as many."""
+    setting: Setting | None = None
+    """k and beta of rows that are sampled; None for other methods."""
+    recodes = False
+    """Whether a recoding is chosen on the table."""
+    counts_classes = False
+    """Whether an output is a number of rows for each record, in one table."""
+    draws_at_once = False
+    drawn_before = False
+    adds_another_kind = False
+    """Whether a record of another kind than all others is told best."""
+
+    @abstractmethod
+    def outputs(self, mechanism: PlanMechanism, data: Places, source: Source, runs: int) -> Floats:
+        """What so many runs show."""
+
+
+class AuditedRows(AuditedPlan):
+    """One table of sampled rows."""
+
+    counts_classes = True
+
+    def __init__(self, plan: SafeKPlan) -> None:
+        self._plan = plan
+        self.setting = plan.promise
+        self.recodes = plan.method.partition.epsilon > 0
+        self.drawn_before = plan.method.drawn_before
+        self.draws_at_once = copies_allowed(plan) and not self.recodes
+        self.runs = 20_000 if self.draws_at_once else 60
+
+    def outputs(self, mechanism: PlanMechanism, data: Places, source: Source, runs: int) -> Floats:
+        return mechanism.rows(self._plan, [self._plan.method], data, source, runs)
+
+
+class AuditedViews(AuditedRows):
+    """Several tables of sampled rows."""
+
+    counts_classes = False
+
+    def __init__(self, plan: ViewsPlan) -> None:
+        super().__init__(plan)
+        self._views = plan.views
+        self.setting = plan.views[0].method.promise if plan.views else plan.promise
+
+    def outputs(self, mechanism: PlanMechanism, data: Places, source: Source, runs: int) -> Floats:
+        return mechanism.rows(self._plan, [view.method for view in self._views], data, source, runs)
+
+
+class AuditedCounts(AuditedPlan):
+    """Tables of noisy counts."""
+
+    def __init__(self, plan: NoisyCountsPlan) -> None:
+        self._plan = plan
+        self.runs = 1_000 if plan.setting.kind == "fixed" else 200
+
+    def outputs(self, mechanism: PlanMechanism, data: Places, source: Source, runs: int) -> Floats:
+        return mechanism.noisy_counts(self._plan, data, source, runs)
+
+
+class AuditedCentroids(AuditedPlan):
+    """Noisy centroids of a public number of records."""
+
+    def __init__(self, plan: CentroidsPlan) -> None:
+        self._plan = plan
+        self.public_rows = plan.setting.rows
+        self.runs = 500 if plan.setting.rows <= 1_000 else 100
+
+    def outputs(self, mechanism: PlanMechanism, data: Places, source: Source, runs: int) -> Floats:
+        return mechanism.centroids(self._plan, data, source, runs)
+
+
+class AuditedBoxes(AuditedPlan):
+    """Boxes that are halved where records are."""
+
+    runs = 500
+    adds_another_kind = True
+
+    def __init__(self, plan: BoxesPlan) -> None:
+        self._plan = plan
+
+    def outputs(self, mechanism: PlanMechanism, data: Places, source: Source, runs: int) -> Floats:
+        return mechanism.boxes(self._plan, data, source, runs)
+
+
+KINDS: Mapping[type[Plan], Callable[[Any], AuditedPlan]] = {
+    SafeKPlan: AuditedRows,
+    ViewsPlan: AuditedViews,
+    NoisyCountsPlan: AuditedCounts,
+    CentroidsPlan: AuditedCentroids,
+    BoxesPlan: AuditedBoxes,
+}
+"""The kinds of plans with a differential promise."""
+
+
+def audited_plan(policy: Policy) -> AuditedPlan:
+    """What an audit knows of the plan of a policy; PolicyError for one without a differential promise."""
+    plan = plan_of(policy)
+    if type(plan) not in KINDS:
+        raise no_promise(policy)
+    return KINDS[type(plan)](plan)
 
 
 def _as_numbers(values: npt.NDArray[Any]) -> Floats:

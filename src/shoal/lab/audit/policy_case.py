@@ -16,14 +16,9 @@ from shoal.datasets.simulate import simulate
 from shoal.errors import PolicyError
 from shoal.guarantee.differential import DifferentialPrivacy
 from shoal.lab.audit.catalogue import AuditCase, NamedAudit, worst_class_size
-from shoal.lab.audit.plan import PlanMechanism, copies_allowed, no_promise, plan_of
+from shoal.lab.audit.plan import PlanMechanism, audited_plan, no_promise, plan_of
 from shoal.lab.audit.search import Pair, PairSpace
 from shoal.policy.policy import Policy
-from shoal.publish.plan.boxes import BoxesPlan
-from shoal.publish.plan.centroids import CentroidsPlan
-from shoal.publish.plan.noisy_counts import NoisyCountsPlan
-from shoal.publish.plan.safe_k import SafeKPlan
-from shoal.publish.plan.views import ViewsPlan
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,7 +35,7 @@ def policy_audit(policy: Policy) -> NamedAudit:
     Raises     PolicyError for a policy without a differential promise, or for a table that is itself the sample.
     """
     case = policy_case(policy)
-    runs = _runs(policy)
+    runs = audited_plan(policy).runs
     trials = runs // 2 if case.is_slow else None
     return NamedAudit(policy.dataset, f"the plan of '{policy.dataset}'", runs, lambda: case, trials=trials)
 
@@ -51,7 +46,8 @@ def policy_case(policy: Policy) -> AuditCase:
     claim = plan.claims[0].guarantee
     if plan.cost is None or not isinstance(claim, DifferentialPrivacy):
         raise no_promise(policy)
-    if isinstance(plan, SafeKPlan) and plan.method.drawn_before:
+    own = audited_plan(policy)
+    if own.drawn_before:
         raise PolicyError(
             "release.sampling.already: the promise is about the population that the table was drawn from, which is not here",
             fix="audit the same policy with `sampling: {beta: ...}`",
@@ -60,7 +56,7 @@ def policy_case(policy: Policy) -> AuditCase:
     pair, tables = _pair(policy)
     replaced = plan.unit.neighbours == "replace_one"
     size = len(pair[0])
-    public = isinstance(plan, CentroidsPlan)
+    public = own.public_rows is not None
     space = PairSpace(2, size if public else 2 * size, plan.unit.neighbours, fewest=size if public else int(replaced))
     return AuditCase(mechanism, pair, claim, tables, space, mechanism.names)
 
@@ -89,21 +85,15 @@ def _pair(policy: Policy) -> tuple[Pair, str]:
     """The tables as places of records, and in words."""
     plan = plan_of(policy)
     replaced = plan.unit.neighbours == "replace_one"
-    if isinstance(plan, CentroidsPlan):
-        rows = plan.setting.rows
+    own = audited_plan(policy)
+    if (rows := own.public_rows) is not None:
         half = rows // 2
         pair = ((0,) * half + (1,) * (rows - half), (0,) * (half - 1) + (1,) * (rows - half + 1))
         return pair, f"{rows:,} records of two kinds, half of each, and one of them replaced by the other kind"
-    if isinstance(plan, BoxesPlan):
-        return _one_more(COMMON, replaced, other=True)
-    if isinstance(plan, NoisyCountsPlan):
-        return _one_more(COMMON, replaced)
-    if isinstance(plan, SafeKPlan):
-        setting = plan.views[0].method.promise if isinstance(plan, ViewsPlan) and plan.views else plan.promise
-        worst = worst_class_size(setting.k, setting.beta, setting.epsilon - setting.epsilon_recoding)
-        size = worst if plan.method.partition.epsilon == 0 else ceil(setting.k / setting.beta)
-        return _one_more(size - 1, replaced)
-    raise no_promise(policy)
+    if (setting := own.setting) is None:
+        return _one_more(COMMON, replaced, other=own.adds_another_kind)
+    worst = worst_class_size(setting.k, setting.beta, setting.epsilon - setting.epsilon_recoding)
+    return _one_more((ceil(setting.k / setting.beta) if own.recodes else worst) - 1, replaced)
 
 
 def _one_more(common: int, replaced: bool, *, other: bool = False) -> tuple[Pair, str]:
@@ -117,17 +107,3 @@ def _one_more(common: int, replaced: bool, *, other: bool = False) -> tuple[Pair
         (0,) * common + (more,),
         (0,) * common,
     ), f"{common:,} equal records and one more of {kind}, and without that one"
-
-
-def _runs(policy: Policy) -> int:
-    """How many runs an audit of a policy has if nobody says: few where a run takes long."""
-    plan = plan_of(policy)
-    if isinstance(plan, SafeKPlan):
-        if not copies_allowed(plan):
-            return 60
-        return 20_000 if plan.method.partition.epsilon == 0 else 60
-    if isinstance(plan, NoisyCountsPlan):
-        return 1_000 if plan.setting.kind == "fixed" else 200
-    return (
-        500 if isinstance(plan, BoxesPlan) or (isinstance(plan, CentroidsPlan) and plan.setting.rows <= 1_000) else 100
-    )
