@@ -13,9 +13,9 @@ from shoal.data.hierarchy.build import domain_of, hierarchy
 from shoal.data.schema import Type
 from shoal.errors import ShoalError
 from shoal.guarantee.unit import ONE_ROW
+from shoal.language.condition.predicate import Predicate
 from shoal.policy.policy import Policy
 from shoal.query import batch
-from shoal.query.condition.predicate import Predicate
 from tests.engine.tables import SCHEMA
 from tests.policy.written import BASE
 from tests.query.asking import POLICY

@@ -15,8 +15,8 @@ from shoal.query import batch as disjoining
 from shoal.query.batch import ConditionRanges, DisjointGroup, PricedQuestion, WorkLimit, are_disjoint, cost
 from shoal.query.questions.moments import Count
 from shoal.query.questions.workload import Workload
+from tests.language.condition.conditions import SCHEMA
 from tests.query.asking import opened, policy
-from tests.query.condition.conditions import SCHEMA
 
 ROW = Unit.row("add_remove")
 NEAR = ("0.1", "0.1000000000000000000000001")

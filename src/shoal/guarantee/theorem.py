@@ -807,12 +807,12 @@ _NOISE = (
             _premise(
                 "bounded-domain",
                 "what is added has a declared, bounded domain",
-                "shoal.query.condition.ranks.line_of",
+                "shoal.language.condition.ranks.line_of",
             ),
             _premise(
                 "disjoint-parts",
                 "the conditions of disjoint parts share no row, by themselves",
-                "shoal.query.condition.predicate.Predicate.is_disjoint_from",
+                "shoal.language.condition.predicate.Predicate.is_disjoint_from",
             ),
             _premise(
                 "bounded-rows", "at most max_rows rows of each person, chosen once", "shoal.query.dataset.bound_rows"

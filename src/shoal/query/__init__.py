@@ -2,7 +2,7 @@
 
 A question is a frozen value that a person wrote: `Count("age >= 65")`, `Mean("income", where="sex = 'female'")`, or plain
 values from a batch file, by `read_question({"count": {"where": "age >= 65"}})`. Its condition is a text in a small language
-(`condition`), parsed and typed against the policy, and never handed on to an engine.
+(`shoal.language.condition`), parsed and typed against the policy, and never handed on to an engine.
 
     query = question.resolve(schema, unit)   the query that it means under the policy; refused here, or never
     query.identity                           one text for one meaning: asked again, it is the same question

@@ -23,11 +23,11 @@ from shoal.guarantee.differential import DifferentialPrivacy
 from shoal.guarantee.rounding import Number, exact, text_near, text_up
 from shoal.guarantee.safe_k.curve import check_delta
 from shoal.guarantee.unit import Unit
+from shoal.language.condition.predicate import Atom, Predicate
+from shoal.language.condition.sets import RankSet, Span, TextSet, ValueSet
 from shoal.ledger.event import Cost
 from shoal.policy.text.problem import RefusedPolicyError, excerpt
 from shoal.policy.text.reading import Tree, read_yaml
-from shoal.query.condition.predicate import Atom, Predicate
-from shoal.query.condition.sets import RankSet, Span, TextSet, ValueSet
 from shoal.query.questions.base import Query, Question, VectorQuery
 from shoal.query.questions.workload import read_question
 

@@ -23,6 +23,8 @@ from shoal.data.domain import Interval, Line, Pattern
 from shoal.data.type import Type
 from shoal.errors import UsageError
 from shoal.guarantee.rounding import exact, exact_text, read_number
+from shoal.language.condition.parse import Token, TokenKind
+from shoal.language.condition.ranks import matches, number, outside_domain_error, parse_point
 from shoal.mechanism.refinement.prior import (
     MOST_VALUES,
     DiscretePrior,
@@ -33,8 +35,6 @@ from shoal.mechanism.refinement.prior import (
     as_prior,
 )
 from shoal.policy.text.problem import excerpt
-from shoal.query.condition.parse import Token, TokenKind
-from shoal.query.condition.ranks import matches, number, outside_domain_error, parse_point
 from shoal.query.questions.base import Query, VectorQuery
 from shoal.query.questions.person import PersonQuery
 

@@ -15,11 +15,12 @@ from shoal.engine.base import Counts
 from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.differential import PureDP
 from shoal.guarantee.unit import Unit
+from shoal.language.cells import CellSpec
 from shoal.mechanism.laplace import Laplace
 from shoal.query.questions.moments import Count, Mean, Sum, Variance, power_below
 from shoal.query.questions.person import ValueOf
 from shoal.query.questions.quantile import Quantile
-from shoal.query.questions.tables import CellSpec, Contingency, Histogram
+from shoal.query.questions.tables import Contingency, Histogram
 from shoal.query.questions.workload import KINDS, Workload, read_question
 from tests.query.people import ROW, SCHEMA, TWO
 

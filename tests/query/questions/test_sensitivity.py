@@ -10,10 +10,11 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from shoal.language.cells import CellSpec
 from shoal.mechanism.base import Sensitivity
 from shoal.query.questions.moments import Count, Mean, Sum, Variance
 from shoal.query.questions.quantile import Quantile
-from shoal.query.questions.tables import CellSpec, Contingency, Histogram
+from shoal.query.questions.tables import Contingency, Histogram
 from shoal.query.questions.workload import Workload
 from tests.engine.oracle import OracleEngine
 from tests.query.people import ROW, SCHEMA, TWO, UNITS, arrow, rows

@@ -18,10 +18,11 @@ from shoal.data.schema import Attribute, Role, Schema, Type
 from shoal.engine.duckdb.engine import DuckDB
 from shoal.errors import UsageError
 from shoal.guarantee.unit import Unit
+from shoal.language.cells import OTHER, CellSpec
 from shoal.query.questions.moments import Count, Mean, Sum, Variance
 from shoal.query.questions.person import ValueOf
 from shoal.query.questions.quantile import Quantile
-from shoal.query.questions.tables import OTHER, CellSpec, Contingency, Histogram
+from shoal.query.questions.tables import Contingency, Histogram
 from shoal.query.questions.workload import Workload
 from tests.engine import tables as every
 from tests.engine.oracle import OracleEngine

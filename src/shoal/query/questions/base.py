@@ -28,9 +28,9 @@ from shoal.engine.base import Table
 from shoal.errors import UsageError
 from shoal.guarantee.rounding import exact_text
 from shoal.guarantee.unit import Unit
+from shoal.language.condition.predicate import Predicate
 from shoal.mechanism.base import Sensitivity, to_values
 from shoal.policy.text.problem import excerpt, nearest
-from shoal.query.condition.predicate import Predicate
 
 
 @dataclass(frozen=True)

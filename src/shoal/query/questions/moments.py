@@ -31,7 +31,7 @@ from shoal.engine.base import Counts, Table
 from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.rounding import exact_text, read_number
 from shoal.guarantee.unit import Unit
-from shoal.query.condition.ranks import (
+from shoal.language.condition.ranks import (
     Array,
     Ranks,
     describe_treatment,

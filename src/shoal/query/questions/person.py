@@ -14,9 +14,9 @@ from shoal.data.type import Type, spell
 from shoal.engine.base import Table
 from shoal.errors import PolicyError, UsageError
 from shoal.guarantee.unit import Unit
+from shoal.language.condition.ranks import attribute_of, domain_of
 from shoal.policy.schema import value_of
 from shoal.policy.text.problem import excerpt
-from shoal.query.condition.ranks import attribute_of, domain_of
 from shoal.query.questions.base import Query, Question, check_unit
 
 LONGEST = 1000

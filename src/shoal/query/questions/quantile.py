@@ -33,8 +33,8 @@ from shoal.engine.base import Table
 from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.rounding import Number, exact
 from shoal.guarantee.unit import Unit
-from shoal.query.condition.predicate import Predicate
-from shoal.query.condition.ranks import (
+from shoal.language.condition.predicate import Predicate
+from shoal.language.condition.ranks import (
     Array,
     ListedRanks,
     attribute_of,

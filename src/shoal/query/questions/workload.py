@@ -10,12 +10,13 @@ from typing import Any, ClassVar, Self
 from shoal.data.schema import Schema
 from shoal.errors import UsageError
 from shoal.guarantee.unit import Unit
+from shoal.language.cells import parse_level
 from shoal.policy.text.problem import excerpt, nearest
 from shoal.query.questions.base import LinearQuery, Question, VectorQuery
 from shoal.query.questions.moments import Count, Mean, Sum, Variance
 from shoal.query.questions.person import ValueOf
 from shoal.query.questions.quantile import Quantile
-from shoal.query.questions.tables import MOST_CELLS, Contingency, Histogram, parse_level
+from shoal.query.questions.tables import MOST_CELLS, Contingency, Histogram
 
 MOST_TOGETHER = 1000
 """Questions of one vector."""

@@ -14,11 +14,11 @@ from shoal.data.schema import Attribute, Missing, Role, Schema, Type
 from shoal.engine.base import Counts
 from shoal.engine.duckdb.engine import DuckDB
 from shoal.errors import UsageError
-from shoal.query.condition.parse import DEEPEST, KEYWORDS, MOST_LETTERS
-from shoal.query.condition.predicate import Predicate
+from shoal.language.condition.parse import DEEPEST, KEYWORDS, MOST_LETTERS
+from shoal.language.condition.predicate import Predicate
 from tests.engine.oracle import OracleEngine
 from tests.engine.tables import NAMES, ODD, ROWS, SCHEMA, arrow, tables
-from tests.query.condition.conditions import conditions
+from tests.language.condition.conditions import conditions
 
 OWN = Schema(
     (

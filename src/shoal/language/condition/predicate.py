@@ -24,8 +24,8 @@ from shoal.data.domain import Pattern
 from shoal.data.schema import Attribute, Schema
 from shoal.engine.base import Counts
 from shoal.errors import UsageError
-from shoal.query.condition.parse import Comparison, Expression, Negation, TokenKind, parse_expression
-from shoal.query.condition.ranks import (
+from shoal.language.condition.parse import Comparison, Expression, Negation, TokenKind, parse_expression
+from shoal.language.condition.ranks import (
     RankedDomain,
     attribute_of,
     domain_of,
@@ -35,7 +35,7 @@ from shoal.query.condition.ranks import (
     ranked_domain,
     wrong_type_error,
 )
-from shoal.query.condition.sets import Mask, RankSet, Span, TextSet, ValueSet, merge_spans
+from shoal.language.condition.sets import Mask, RankSet, Span, TextSet, ValueSet, merge_spans
 
 PURPOSE = "filter by it"
 

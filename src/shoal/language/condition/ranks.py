@@ -23,9 +23,9 @@ from shoal.data.type import Type, point, texts
 from shoal.data.type import text_at as written
 from shoal.errors import PolicyError, UsageError
 from shoal.guarantee.rounding import exact, exact_text, read_number
+from shoal.language.condition.parse import Token, TokenKind, quoted_text
 from shoal.policy.schema import BOOLEAN, value_of
 from shoal.policy.text.problem import excerpt, nearest
-from shoal.query.condition.parse import Token, TokenKind, quoted_text
 
 Array = npt.NDArray[Any]
 Ranks = npt.NDArray[np.int64]

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.data.schema import Attribute
-from shoal.query.condition.parse import quoted_name, quoted_text
-from shoal.query.condition.ranks import Array, RankedDomain, may_be_missing
+from shoal.language.condition.parse import quoted_name, quoted_text
+from shoal.language.condition.ranks import Array, RankedDomain, may_be_missing
 
 Mask = npt.NDArray[np.bool_]
 Span = tuple[int, int]
