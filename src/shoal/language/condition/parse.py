@@ -3,8 +3,9 @@
 condition   :=  conjunction, or conjunction, …
 conjunction :=  factor, and factor, …
 factor      :=  not factor | ( condition ) | everything | comparison
-comparison  :=  name = != < <= > >= value | name [not] in (value, …) | name [not] between value and value
-             |  name is [not] missing
+comparison  :=  column = != < <= > >= value | column [not] in (value, …) | column [not] between value and value
+             |  column is [not] missing
+column      :=  name | name@level, whose values are the labels of that level of the attribute's hierarchy
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ class TokenKind(Enum):
     OPERATOR = "an operator"
     NUMBER = "a number"
     TIME = "a date or time"
+    LEVEL = "a level"
     TEXT = "a text"
     TRUTH = "true or false"
     END = "the end"
@@ -52,6 +54,7 @@ _PATTERN = re.compile(
       (?P<space>\s+)
     | (?P<time>[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?)?(?![\w.:-]))
     | (?P<number>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?(?![\w.-]))
+    | @(?P<level>[0-9]{1,3})(?![\w.])
     | (?P<operator><=|>=|!=|<>|==|=|<|>|\(|\)|,)
     | (?P<name>[^\W\d][\w.-]*)
     | '(?P<text>(?:[^']|'')*)'
@@ -87,6 +90,8 @@ def _token(found: re.Match[str]) -> Token:
         if len(body) > LONGEST_NUMBER:
             raise UsageError(f"a number with too many digits, at letter {place}", came=excerpt(body))
         return Token(TokenKind.NUMBER, body, place)
+    if group == "level":
+        return Token(TokenKind.LEVEL, body, place)
     if group == "time":
         return Token(TokenKind.TIME, body, place)
     if group == "operator":
@@ -111,7 +116,7 @@ def _unreadable(text: str, place: int) -> UsageError:
     return UsageError(
         f"a condition cannot be read at letter {place + 1}",
         came=excerpt(text[place:]),
-        allowed="names, numbers, dates, 'texts', = != < <= > >=, and, or, not, in (…), between … and …, is missing",
+        allowed="names, name@level, numbers, dates, 'texts', = != < <= > >=, and, or, not, in (…), between … and …, is missing",
     )
 
 
@@ -139,12 +144,16 @@ _VALUES = (TokenKind.NUMBER, TokenKind.TIME, TokenKind.TEXT, TokenKind.TRUTH)
 
 @dataclass(frozen=True)
 class Comparison:
-    """One attribute against values as they were typed; `negated` for `not in`, `not between` and `is not missing`."""
+    """One attribute against values as they were typed; `negated` for `not in`, `not between` and `is not missing`.
+
+    With a `level` the values are labels of that level of the attribute's hierarchy.
+    """
 
     name: str
     operator: Operator
     values: tuple[Token, ...]
     negated: bool = False
+    level: int | None = None
 
 
 @dataclass(frozen=True)
@@ -226,20 +235,21 @@ class _Reader:
                 "a condition with too many comparisons", came=f"over {MOST_COMPARISONS}", fix="use in (…) for lists"
             )
         name = self._step().text
+        level = int(self._step().text) if self._at(TokenKind.LEVEL) else None
         for operator in _OPERATORS:
             if self._accept(TokenKind.OPERATOR, operator):
-                return Comparison(name, operator, (self._value(),))
+                return Comparison(name, operator, (self._value(),), level=level)
         if self._accept(TokenKind.KEYWORD, "is"):
             negated = self._accept(TokenKind.KEYWORD, "not")
             self._expect(TokenKind.KEYWORD, "missing")
-            return Comparison(name, "missing", (), negated)
+            return Comparison(name, "missing", (), negated, level)
         negated = self._accept(TokenKind.KEYWORD, "not")
         if self._accept(TokenKind.KEYWORD, "in"):
-            return Comparison(name, "in", self._list(), negated)
+            return Comparison(name, "in", self._list(), negated, level)
         if self._accept(TokenKind.KEYWORD, "between"):
             low = self._value()
             self._expect(TokenKind.KEYWORD, "and")
-            return Comparison(name, "between", (low, self._value()), negated)
+            return Comparison(name, "between", (low, self._value()), negated, level)
         raise self._unexpected_token("in or between" if negated else "= != < <= > >=, [not] in, [not] between, or is")
 
     def _list(self) -> tuple[Token, ...]:

@@ -3,9 +3,11 @@
 age >= 65 and (sex = 'female' or diagnosis in ('A11', 'A12')) and not visit < 2025-01-01
 weight between 50 and 80.5 or weight is missing
 `date of birth` != 1980-02-29 and smoker = true
+region@1 = 'North' and age@2 in ('[40, 50)', '[50, 60)')
 
 Logic has two values. Every comparison is false where the value is missing, `!=`, `not in` and `not between` too; `not`
-makes false true, so `not age >= 65` holds for the missing ages and `age < 65` does not.
+makes false true, so `not age >= 65` holds for the missing ages and `age < 65` does not. `region@1` compares the label of
+the value at that level of the attribute's hierarchy, and means the declared values under the label.
 
 Values must lie in the domain that the policy declares, and what no row could satisfy (`age > 70 and age < 60`) is refused.
 Both follow from the condition and the policy alone, as every message here does.
@@ -16,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +27,7 @@ from shoal.data.domain import Pattern
 from shoal.data.schema import Attribute, Schema
 from shoal.engine.base import Counts
 from shoal.errors import UsageError
+from shoal.language.condition.labels import check_level, values_under
 from shoal.language.condition.parse import Comparison, Expression, Negation, TokenKind, parse_expression
 from shoal.language.condition.ranks import (
     RankedDomain,
@@ -104,6 +108,25 @@ class Predicate:
         return cls(_node(parse_expression(text), schema, negated=False))
 
     @classmethod
+    def of_sets(cls, alternatives: Sequence[Sequence[ValueSet]]) -> Predicate:
+        """The condition that a row lies in all sets of one of the alternatives; UsageError where no row can."""
+        return cls(_join([_join([_atom(each) for each in sets], every=True) for sets in alternatives], every=False))
+
+    def and_also(self, other: Predicate) -> Predicate:
+        """The condition that both hold; UsageError where no row can satisfy both."""
+        return Predicate(_join([self.root, other.root], every=True))
+
+    def hull(self, name: str) -> tuple[int, int] | None:
+        """The least and the largest rank that a row with a value of this attribute can have; None where nothing is said of it.
+
+        Raises     UsageError where no row that satisfies the condition has a value of the attribute.
+        """
+        found: tuple[int, int] | None = _hull(self.root, name)
+        if found is not None and not found:
+            raise UsageError(f"no row that satisfies the condition has a value of attribute '{name}'")
+        return found
+
+    @classmethod
     def everything(cls) -> Predicate:
         """The condition that every row satisfies."""
         return cls(EVERYTHING)
@@ -153,6 +176,28 @@ def _atoms(node: Node) -> Iterable[Atom]:
     else:
         for part in node.parts:
             yield from _atoms(part)
+
+
+def _hull(node: Node, name: str) -> Any:
+    """The smallest span that has every rank of an attribute; None where it is not limited, () where there is no rank."""
+    if isinstance(node, Atom):
+        value_set = node.value_set
+        if node.name != name or not isinstance(value_set, RankSet):
+            return None
+        return (value_set.spans[0][0], value_set.spans[-1][1]) if value_set.spans else ()
+    parts = [_hull(part, name) for part in node.parts]
+    if node.every:
+        known = [part for part in parts if part is not None]
+        if () in known:
+            return ()
+        if not known:
+            return None
+        low, high = max(part[0] for part in known), min(part[1] for part in known)
+        return (low, high) if low <= high else ()
+    if None in parts:
+        return None
+    spans = [part for part in parts if part]
+    return (min(part[0] for part in spans), max(part[1] for part in spans)) if spans else ()
 
 
 def _are_disjoint(one: Node, other: Node) -> bool:
@@ -236,6 +281,8 @@ def _region(form: Comparison, schema: Schema) -> ValueSet:
     """The values that satisfy one comparison."""
     attribute = attribute_of(schema, form.name, PURPOSE)
     domain = ranked_domain(attribute, PURPOSE)
+    if form.level is not None:
+        check_level(attribute, form.level)
     if form.operator == "missing":
         nothing: ValueSet = (
             TextSet(attribute, may_be_missing(attribute), frozenset(), inside=True)
@@ -243,6 +290,8 @@ def _region(form: Comparison, schema: Schema) -> ValueSet:
             else RankSet(attribute, may_be_missing(attribute), domain, ())
         )
         return nothing.complement() if form.negated else nothing
+    if form.level:
+        return _at_level(attribute, form, form.level)
     if form.operator not in ("=", "!=", "in") and (domain is None or not domain.is_ordered):
         raise UsageError(
             f"attribute '{attribute.name}' is of type {attribute.type.value}, whose values have no order",
@@ -251,6 +300,18 @@ def _region(form: Comparison, schema: Schema) -> ValueSet:
         )
     value_set = _names(attribute, form) if domain is None else RankSet(attribute, False, domain, _spans(domain, form))
     return _without_missing(value_set.complement()) if form.negated or form.operator == "!=" else value_set
+
+
+def _at_level(attribute: Attribute, form: Comparison, level: int) -> ValueSet:
+    """The values whose label at a level of the hierarchy satisfies a comparison."""
+    if form.operator not in ("=", "!=", "in"):
+        raise UsageError(
+            f"the labels of '{attribute.name}@{level}' have no order",
+            came=form.operator,
+            allowed="=, !=, in, is missing",
+        )
+    found = values_under(attribute, level, [value.text for value in form.values])
+    return _without_missing(found.complement()) if form.negated or form.operator == "!=" else found
 
 
 def _without_missing(value_set: ValueSet) -> ValueSet:
