@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.assess.disclosure.check import check
-from shoal.errors import UsageError
+from shoal.errors import ShoalError, UsageError
 from shoal.guarantee import compose as composing
 from shoal.guarantee.differential import AmplifiedBudget, SafeKSampling, allowance, amplify
 from shoal.guarantee.plain_sample import SafeRate, sample_rate
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from shoal.assess.frame.groups import GroupRelease
     from shoal.assess.frame.recoded import RecodedRelease
     from shoal.assess.release.load import LoadedRelease
+    from shoal.data.schema import Schema
     from shoal.datasets.marginals import Marginals
     from shoal.draft.draft import Draft
     from shoal.engine.base import Engine
@@ -403,12 +404,23 @@ def load(folder: str | Path, *, verify: bool = True) -> LoadedRelease | GroupRel
     >>> load("visits-2026")
     <LoadedRelease visits-2026: one table of age, sex, ...>
     """
+    from shoal.assess.release.load import LoadedRelease
     from shoal.assess.release.load import load_any as read
 
     found = read(_release_path(folder))
     if verify:
         _require(found.folder)
-    return found
+    return replace(found, schema=_locked_schema(found.folder)) if isinstance(found, LoadedRelease) else found
+
+
+def _locked_schema(folder: Path) -> Schema | None:
+    """The attributes as the locked policy of a release declares them; None where it carries no lock that can be read."""
+    from shoal.publish.verify.lock import read_locked_policy
+
+    try:
+        return read_locked_policy(folder)[0].schema
+    except (ShoalError, ValueError, OSError):
+        return None
 
 
 def assess(

@@ -1,1 +1,1 @@
-"""The language that releases and sessions share: conditions on rows, and the cells of attributes."""
+"""The language that releases and sessions share: conditions on rows, cells of attributes, verbs, and results."""

@@ -1,4 +1,6 @@
-"""A condition on published attributes, given as plain Python values.
+"""A condition on published attributes, written in the language of sessions or given as plain Python values.
+
+"age >= 40 and age < 65 and sex = 'female'"              as a session takes it, typed against the locked policy
 
 {"age": (40, 65), "sex": "female"}                     from 40 up to, but not including, 65; and female
 {"diagnosis": {"A11", "A12"}}                          one of several
@@ -24,25 +26,38 @@ from shoal.assess.release.load import LoadedRelease
 from shoal.assess.release.noisy_counts import PublishedCountTable
 from shoal.assess.release.view import Ints, PublishedView
 from shoal.data.hierarchy.level import MISSING
+from shoal.data.schema import Schema
 from shoal.data.type import point, spell, value_at
 from shoal.errors import PolicyError, UsageError
+from shoal.guarantee.rounding import exact
+from shoal.language.condition.predicate import Atom, Node, Predicate
+from shoal.language.condition.ranks import DoubleRanks, ListedRanks, double_at
+from shoal.language.condition.sets import RankSet, TextSet, ValueSet
 
-Where = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+Where = str | Mapping[str, Any] | Sequence[Mapping[str, Any]]
 Condition = list[dict[str, Label]]
 """A disjunction of conjunctions: it holds where, in one of the mappings, all labels do."""
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 MOST_BLOCKS = 1 << 20
+MOST_ALTERNATIVES = 1024
+"""Alternatives of one condition, once `or` stands outside and `and` inside."""
 
 
 def condition(loaded: LoadedRelease, where: Where) -> Condition:
     """Translate a condition into labels; UsageError for a value or attribute that the release does not have."""
+    if isinstance(where, str):
+        found = labels_of_text(where, loaded.known_schema)
+        for name in dict.fromkeys(name for each in found for name in each):
+            loaded.meanings(name)
+        return found
     given: Any = [where] if isinstance(where, Mapping) else where
     if not isinstance(given, list | tuple) or not all(isinstance(each, Mapping) for each in given):
         raise UsageError(
             "a condition of an unknown form",
             came=type(where).__name__,
-            allowed="a mapping from attributes to a value, a set of values or (low, high); or a list of such mappings",
+            allowed="a text such as 'age >= 65', a mapping from attributes to a value, a set of values or (low, high), "
+            "or a list of such mappings",
         )
     if not given:
         raise UsageError("the list of conditions is empty", fix="give at least one mapping; {} is everything")
@@ -192,6 +207,94 @@ def _allowed_words(meanings: Sequence[Meaning]) -> str:
 def _list_labels(labels: Iterable[Label]) -> str:
     names = list(dict.fromkeys(label.text for label in labels))
     return ", ".join(names[:8]) + (f", … ({len(names)} labels)" if len(names) > 8 else "")
+
+
+# --- a condition that is written -----------------------------------------------------------------------------------
+# It is typed against the policy that was locked, as for a session, and brought into alternatives: in each of them every
+# attribute has one set of values. Such a set is what a label of a release stands for.
+
+
+def labels_of_text(text: str, schema: Schema) -> list[dict[str, Label]]:
+    """The alternatives of a condition as it is typed; UsageError where it cannot be read, or no release can answer it."""
+    return labels_of_predicate(Predicate.parse(text, schema))
+
+
+def labels_of_predicate(condition: Predicate) -> list[dict[str, Label]]:
+    """The alternatives of a condition, each with one label for every attribute that it names."""
+    return [{name: label_of_values(values) for name, values in each.items()} for each in _alternatives(condition.root)]
+
+
+def _alternatives(node: Node) -> list[dict[str, ValueSet]]:
+    """A condition as a disjunction of conjunctions; what no value satisfies is left out."""
+    if isinstance(node, Atom):
+        return [{node.name: node.value_set}]
+    parts = [_alternatives(part) for part in node.parts]
+    if not node.every:
+        return _few([each for part in parts for each in part])
+    found: list[dict[str, ValueSet]] = [{}]
+    for part in parts:
+        _few([*found] * len(part))
+        joined = [_conjunction(one, other) for one in found for other in part]
+        found = [each for each in joined if each is not None]
+    if not found:
+        raise UsageError("a condition that no record satisfies")
+    return found
+
+
+def _few(found: list[dict[str, ValueSet]]) -> list[dict[str, ValueSet]]:
+    if len(found) > MOST_ALTERNATIVES:
+        raise UsageError(
+            "a condition with too many alternatives",
+            came=f"more than {MOST_ALTERNATIVES:,}",
+            fix="ask for parts that have no record in common, and add them up",
+        )
+    return found
+
+
+def _conjunction(one: dict[str, ValueSet], other: dict[str, ValueSet]) -> dict[str, ValueSet] | None:
+    """The conjunction of two alternatives; None where one attribute would need a value that both allow, and there is none."""
+    found = dict(one)
+    for name, values in other.items():
+        found[name] = found[name].intersection(values) if name in found else values
+        if found[name].empty:
+            return None
+    return found
+
+
+def label_of_values(values: ValueSet) -> Label:
+    """What a set of values of one attribute stands for."""
+    name = values.attribute.name
+    if isinstance(values, TextSet):
+        if not values.inside:
+            raise UsageError(
+                f"attribute '{name}': a release does not list the values of a pattern, so it cannot leave some out",
+                fix="name the values that you want, or count all records and subtract",
+            )
+        return Label(name, values=values.texts, missing=values.missing)
+    if not isinstance(values, RankSet):
+        raise UsageError(f"attribute '{name}': a release cannot answer conditions on it")
+    domain = values.domain
+    if isinstance(domain, ListedRanks):
+        listed = [domain.values[rank] for low, high in values.spans for rank in range(low, high + 1)]
+        if values.attribute.type.numeric:
+            spans = tuple(single(values.attribute.type, value) for value in listed)
+            return Label(name, spans, missing=values.missing)
+        return Label(name, values=frozenset(listed), missing=values.missing)
+    return Label(name, tuple(_span_of_ranks(values, low, high) for low, high in values.spans), missing=values.missing)
+
+
+def _span_of_ranks(values: RankSet, low: int, high: int) -> Span:
+    """Ranks as a piece of the line; the ends of the domain are left open, as labels of the whole domain have them."""
+    domain = values.domain
+    first = None if low == domain.low else _place_of_rank(values, low)
+    return first, None if high == domain.high else _place_of_rank(values, high + 1)
+
+
+def _place_of_rank(values: RankSet, rank: int) -> Fraction:
+    return exact(double_at(rank)) if isinstance(values.domain, DoubleRanks) else Fraction(rank)
+
+
+# --- what a condition says of a table ------------------------------------------------------------------------------
 
 
 def condition_axes(loaded: LoadedRelease, wanted: Condition) -> dict[str, AtomAxis]:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from shoal.assess.release.joint_model import ConsistentCounts
     from shoal.assess.release.synthetic import PublishedSyntheticTable, SyntheticTable
     from shoal.chance.source import Source
+    from shoal.data.schema import Schema
 
 PublishedTable = PublishedView | PublishedCountTable
 METHODS = ("safe-k", "noisy-counts", "synthetic", "sample")
@@ -66,6 +67,8 @@ class LoadedRelease:
     """What the locked plan declares."""
     held: UnpackedRelease | None = field(default=None, repr=False, compare=False)
     """The temporary folder of an archive, which exists as long as this object does."""
+    schema: Schema | None = field(default=None, repr=False, compare=False)
+    """The attributes as the locked policy declares them, by which written conditions are typed."""
 
     def __repr__(self) -> str:
         parts = []
@@ -112,6 +115,16 @@ class LoadedRelease:
         samples = [one for one in told if isinstance(one, dict)] if isinstance(told, list) else []
         rare = samples[0].get("rare") if samples else None
         return _TREATED.get(rare, "") if isinstance(rare, str) else ""
+
+    @property
+    def known_schema(self) -> Schema:
+        """The attributes as the locked policy declares them; UsageError where the release was opened without it."""
+        if self.schema is None:
+            raise UsageError(
+                "a release that was opened without its policy takes no written condition",
+                fix="open it with shoal.load, or give the condition as plain values",
+            )
+        return self.schema
 
     def table(self, name: str | None = None) -> PublishedTable:
         """Give one table by name; without a name, the only table of the release."""
