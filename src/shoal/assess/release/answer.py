@@ -1,22 +1,7 @@
-"""Estimates of counts, shares and marginals from the narrowest view, with intervals that hold whatever was suppressed.
+"""Estimates of counts, shares, ratios, odds ratios and marginals: from rows (`answers.rows`) and noisy counts (`answers.noisy`).
 
-In a view, the records that satisfy a condition number N, and T ~ Bin(N, beta) of them were in its sample. Published
-cells inside the condition show S of them. Published cells that lie across it hold P more, of which 0 to all may be
-inside; and each of the M cells that touch it and were not published hides 0 to k − 1. So
-
-    S ≤ T ≤ S + P + M·(k − 1)
-
-and N lies between lower_bound(S) and upper_bound(S + P + M·(k − 1)). No approximation, and no assumption about what
-is hidden. Records are those that took part in the sampling: of a person with more rows than the policy allows, the
-rows that were kept; where the table is itself a sample, the population's.
-
-The estimate is the published count divided by beta, cells across the condition split evenly over what they stand for,
-unpublished cells as 0. It is biased downwards where much is suppressed, which the interval's upper end covers;
-`consistent()` has estimates that correct for suppression.
-
-The narrowest view is the one where the condition cuts across labels of the smallest part of the domain; among those the
-one with the fewest cells it could have shown (so that the least suppression is to be expected); among those the first
-by name. The rule depends on the recoding and never on counts: choosing a view by its counts would invalidate the intervals.
+Counts, shares and ratios of rows pool all views that hold the attributes. A marginal comes from the narrowest view: the one with
+the fewest cells that it could have shown, and among those the first by name; the rule never depends on counts.
 """
 
 from __future__ import annotations
@@ -26,7 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from shoal.assess.release.condition import Condition, Overlap, Where, condition, condition_axes
+from shoal.assess.release.answers.noisy import NoisyMargin, NoisySum, noisy_count, noisy_marginal
+from shoal.assess.release.answers.rows import EVERYTHING, RowsEstimate, count_rows, share_rows, total_bounds, total_rows
+from shoal.assess.release.condition import Condition, Where, Within, both, condition
 from shoal.assess.release.estimate import (
     Estimate,
     Floats,
@@ -38,7 +25,6 @@ from shoal.assess.release.estimate import (
 )
 from shoal.assess.release.labels import AtomAxis, atom_axis, resolve_masks
 from shoal.assess.release.load import LoadedRelease
-from shoal.assess.release.noisy_answer import NoisyMargin, NoisySum, noisy_count, noisy_marginal
 from shoal.assess.release.noisy_counts import PublishedCountTable
 from shoal.assess.release.view import Ints, PublishedView
 from shoal.errors import UsageError
@@ -63,7 +49,7 @@ UNSUPPRESSED = {
     "shows fewer than k": "shows none",
 }
 """What stands in the place of words about k where no tuple is suppressed, as in a plain sample."""
-SHARE = "the count's interval by the total's, each at half the risk (Bonferroni); pointwise"
+SHARE = "the part's interval by the whole's, each at half the risk (Bonferroni); pointwise"
 
 
 def count(loaded: LoadedRelease, where: Where, level: float) -> Estimate:
@@ -99,18 +85,18 @@ def count_of(
     tables = [table for table in covering if isinstance(table, PublishedCountTable)]
     views = [table for table in covering if isinstance(table, PublishedView)]
     if not tables:
-        return _count_rows(loaded, wanted, views, level, risk)
+        return _estimate(loaded, count_rows(loaded, wanted, risk), level)
     if (
         not views or by_counts or loaded.was_sampled_before
     ):  # rows of such a table speak of its population, counts of the table
         return _estimate(loaded, noisy_count(loaded, wanted, tables, risk), level)
     return _overlap(
-        _count_rows(loaded, wanted, views, level, risk / 2),
+        _estimate(loaded, count_rows(loaded, wanted, risk / 2), level),
         _estimate(loaded, noisy_count(loaded, wanted, tables, risk / 2), level),
     )
 
 
-def _estimate(loaded: LoadedRelease, found: NoisySum, level: float) -> Estimate:
+def _estimate(loaded: LoadedRelease, found: NoisySum | RowsEstimate, level: float) -> Estimate:
     return Estimate(found.value, found.low, found.high, level, found.source, found.method, loaded.records)
 
 
@@ -125,27 +111,6 @@ def _overlap(rows: Estimate, counts: Estimate) -> Estimate:
     return replace(best, value=min(max(best.value, low), high), low=low, high=high, view=both, method=method)
 
 
-def _count_rows(
-    loaded: LoadedRelease, wanted: Condition, views: Sequence[PublishedView], level: float, risk: float
-) -> Estimate:
-    """Estimate from published rows.
-
-    Of the risk, half is spent on the lower end, 3/8 on the upper end of the view itself, and 1/16 each on the total and
-    on what lies outside the condition, which together bound it from above as well.
-    """
-    axes = condition_axes(loaded, wanted)
-    overlap = _narrowest([Overlap(view, wanted, axes) for view in views])
-    view = overlap.view
-    inside, most, outside, value = _count_bounds(overlap)
-    low = float(lower_bound(inside, view.beta, risk / 2))
-    high = float(upper_bound(most, view.beta, risk * 3 / 8))
-    every = _whole(loaded)
-    _, total_most, _, _ = _count_bounds(every)
-    rest = float(lower_bound(outside, view.beta, risk / 16))
-    high = min(high, float(upper_bound(total_most, every.view.beta, risk / 16)) - rest)
-    return Estimate(value, low, max(high, value), level, view.name, _explain(COUNT, view), loaded.records)
-
-
 def _explain(words: str, view: PublishedView) -> str:
     """How an interval was made, without a k where nothing is suppressed."""
     for about_k, plain in UNSUPPRESSED.items() if not view.suppresses else ():
@@ -155,24 +120,75 @@ def _explain(words: str, view: PublishedView) -> str:
 
 def total(loaded: LoadedRelease, level: float) -> Estimate:
     """Estimate how many records there are."""
-    risk = risk_of(level)
     if loaded.counts:
         return count(loaded, {}, level)
-    overlap = _whole(loaded)
-    inside, most, _, value = _count_bounds(overlap)
-    low = float(lower_bound(inside, overlap.view.beta, risk / 2))
-    high = float(upper_bound(most, overlap.view.beta, risk / 2))
-    return Estimate(value, low, high, level, overlap.view.name, _explain(MARGIN, overlap.view), loaded.records)
+    return _estimate(loaded, total_rows(loaded, risk_of(level)), level)
 
 
 def share(loaded: LoadedRelease, where: Where, level: float) -> Estimate:
     """Estimate which share of all records satisfies the condition."""
-    each = 1 - risk_of(level) / 2
-    part, whole = count(loaded, where, each), total(loaded, each)
-    value = min(1.0, part.value / whole.value) if whole.value else 0.0
-    low = part.low / whole.high if whole.high else 0.0
-    high = min(1.0, part.high / whole.low) if whole.low else 1.0
-    return Estimate(value, min(low, value), max(high, value), level, part.view, SHARE, loaded.records)
+    return ratio(loaded, where, {}, level)
+
+
+def ratio(loaded: LoadedRelease, where: Where, whole: Where, level: float) -> Estimate:
+    """Estimate which share of the records that satisfy a condition `whole` satisfy another one too.
+
+    From rows given how many records of the whole were sampled, and from the interval of each count, each at half the risk; the
+    overlap holds at the whole risk. Where nothing is suppressed the first is the narrower one, and is made alone.
+    """
+    risk = risk_of(level)
+    part, every = condition(loaded, where), condition(loaded, whole)
+    if loaded.counts:
+        return _quotient(loaded, part, every, level, risk)
+    if not any(view.suppresses for view in loaded.views):
+        return _estimate(loaded, share_rows(loaded, part, Within(every), risk), level)
+    given = share_rows(loaded, part, Within(every), risk / 2)
+    counted = _quotient(loaded, part, every, level, risk / 2)
+    low, high = max(given.low, counted.low), min(given.high, counted.high)
+    if low > high:  # one of the two has failed, and nobody knows which
+        low, high = min(given.low, counted.low), max(given.high, counted.high)
+    method = f"{given.method}; the overlap with the part's interval by the whole's, each at half the risk"
+    value = min(max(given.value, low), high)
+    return Estimate(value, low, high, level, given.source, method, loaded.records)
+
+
+def odds_ratio(loaded: LoadedRelease, where: Where, other: Where, level: float) -> Estimate:
+    """Estimate the odds of a condition where another one holds, divided by its odds where the other does not hold.
+
+    Each of the two shares has an interval at half the risk, so both hold at the whole risk, and then the quotient of odds does.
+    """
+    risk = risk_of(level)
+    part, group = condition(loaded, where), condition(loaded, other)
+    views = [table for table in loaded.covering(_attributes_of([*part, *group])) if isinstance(table, PublishedView)]
+    if not views:
+        raise UsageError(
+            "an odds ratio is made from rows, and no table of rows holds these attributes",
+            fix="estimate the four counts, and divide them",
+        )
+    inside, outside = (share_rows(loaded, part, Within(group, holds), risk / 2) for holds in (True, False))
+    low = _odds(inside.low) / top if (top := _odds(outside.high)) > 0 else 0.0
+    high = _odds(inside.high) / bottom if (bottom := _odds(outside.low)) > 0 else float("inf")
+    of_other = _odds(outside.value)
+    value = _odds(inside.value) / of_other if of_other > 0 else high
+    low = 0.0 if not np.isfinite(low) else low
+    method = f"quotient of the odds of two shares, each with an interval at half the risk (Bonferroni): {inside.method}"
+    return Estimate(min(max(value, low), high), low, high, level, inside.source, method, loaded.records)
+
+
+def _quotient(loaded: LoadedRelease, part: Condition, every: Condition, level: float, risk: float) -> Estimate:
+    """Divide the interval of a part by that of its whole, each at half the risk."""
+    each = 1 - risk / 2
+    within = part if every == EVERYTHING else both(loaded, part, every)
+    some = count(loaded, within, each)
+    whole = total(loaded, each) if every == EVERYTHING else count(loaded, every, each)
+    value = min(1.0, some.value / whole.value) if whole.value else 0.0
+    low = some.low / whole.high if whole.high else 0.0
+    high = min(1.0, some.high / whole.low) if whole.low else 1.0
+    return Estimate(value, min(low, value), max(high, value), level, some.view, SHARE, loaded.records)
+
+
+def _odds(share: float) -> float:
+    return share / (1 - share) if share < 1 else float("inf")
 
 
 def marginal(
@@ -236,8 +252,7 @@ def marginal(
     by_total = not np.isfinite(high).all()
     if by_total:
         # No bound from the view itself: as in `count`, all records without those that were surely outside the cell.
-        every = _whole(loaded)
-        everybody = float(upper_bound(_count_bounds(every)[1], every.view.beta, risk / 4))
+        everybody = total_bounds(loaded, risk / 2)[1]
         beyond = everybody - lower_bound(float(counts.sum()) - np.rint(seen), view.beta, risk / 4)
         high = np.where(np.isfinite(high), high, np.maximum(beyond, value))
     return MarginalEstimate(
@@ -272,30 +287,8 @@ def _margin_of_counts(
     )  # fmt: skip
 
 
-def _count_bounds(overlap: Overlap[PublishedView]) -> tuple[int, float, int, float]:
-    """Count the sampled records that are surely inside, at most inside and surely outside; and give the estimate."""
-    view = overlap.view
-    codes, counts = view.tuples
-    share, touched, whole = overlap.of(codes)
-    cells = overlap.cells_touched
-    unlisted = float("inf") if view.suppresses else 0.0
-    hidden = unlisted if cells is None else max(0, cells - int(touched.sum())) * (view.k - 1)
-    value = float((share * counts).sum()) * view.weight
-    return int(counts[whole].sum()), float(counts[touched].sum()) + hidden, int(counts[~touched].sum()), value
-
-
 def _attributes_of(wanted: Condition) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for each in wanted for name in each))
-
-
-def _narrowest(overlaps: Sequence[Overlap[PublishedView]]) -> Overlap[PublishedView]:
-    return min(overlaps, key=lambda each: (each.blur, _size(each.view), each.view.name))
-
-
-def _whole(loaded: LoadedRelease) -> Overlap[PublishedView]:
-    """The condition that holds for every record, in the view with the fewest cells."""
-    view = min(loaded.views, key=lambda each: (_size(each), each.name))
-    return Overlap(view, [{}], {})
 
 
 def _size(view: PublishedView) -> float:

@@ -66,6 +66,8 @@ def condition(loaded: LoadedRelease, where: Where) -> Condition:
 
 def _condition_label(loaded: LoadedRelease, name: str, value: object) -> Label:
     meanings = loaded.meanings(name)
+    if isinstance(value, Label):
+        return value
     if isinstance(value, tuple):
         return _between(meanings[0], value)
     several = value if isinstance(value, set | frozenset | list | range) else [value]
@@ -209,6 +211,21 @@ def _list_labels(labels: Iterable[Label]) -> str:
     return ", ".join(names[:8]) + (f", … ({len(names)} labels)" if len(names) > 8 else "")
 
 
+def both(loaded: LoadedRelease, one: Condition, other: Condition) -> Condition:
+    """Give the condition that holds where two others do."""
+    axes = condition_axes(loaded, [*one, *other])
+
+    def common(name: str, labels: list[Label]) -> Label:
+        first, *more = resolve_masks(axes[name], labels)
+        return first.common(more[0], name) if more else labels[0]
+
+    return [
+        {name: common(name, [each[name] for each in (a, b) if name in each]) for name in dict.fromkeys([*a, *b])}
+        for a in one
+        for b in other
+    ]
+
+
 # --- a condition that is written -----------------------------------------------------------------------------------
 # It is typed against the policy that was locked, as for a session, and brought into alternatives: in each of them every
 # attribute has one set of values. Such a set is what a label of a release stands for.
@@ -345,6 +362,26 @@ def truth_table(truths: Sequence[Mask], alternatives: int) -> Floats:
     return found.astype(np.float64)
 
 
+@dataclass(frozen=True)
+class Within:
+    """The records that are looked at: those for which a condition holds, or does not hold."""
+
+    whole: Condition
+    holds: bool = True
+
+
+def truth_within(truths: Sequence[Mask], alternatives: int, within: Within | None, *, rest: bool = False) -> Floats:
+    """Say where a condition (or with `rest` its opposite) holds and the records are looked at; `truths` are those of the
+    condition's alternatives and then those of the other condition's.
+    """
+    found = truth_table([truth[:alternatives] for truth in truths], alternatives)
+    found = 1 - found if rest else found
+    if within is None:
+        return found
+    other = truth_table([truth[alternatives:] for truth in truths], len(within.whole))
+    return found * (other if within.holds else 1 - other)
+
+
 Table = TypeVar("Table", PublishedView, PublishedCountTable)
 
 
@@ -352,6 +389,7 @@ class Overlap(Generic[Table]):
     """How the cells of one table overlap a condition: inside, outside or across, and which share of each is inside.
 
     `axes` are those of the condition; `sizes` say how the records of an attribute are spread over its axis, where that is known.
+    With `rest` it is the opposite of the condition; `within` is where another one holds, or does not.
     """
 
     def __init__(
@@ -360,16 +398,20 @@ class Overlap(Generic[Table]):
         wanted: Condition,
         axes: Mapping[str, AtomAxis],
         sizes: Mapping[str, Floats] = MappingProxyType({}),
+        *,
+        within: Within | None = None,
+        rest: bool = False,
     ) -> None:
         self.view: Table = view
-        self.named = tuple(dict.fromkeys(name for each in wanted for name in each))
+        every = [*wanted, *(within.whole if within else ())]
+        self.named = tuple(dict.fromkeys(name for each in every for name in each))
         parts = [
-            condition_blocks(axes[name], view.meanings[name].labels, wanted, name, sizes.get(name))
+            condition_blocks(axes[name], view.meanings[name].labels, every, name, sizes.get(name))
             for name in self.named
         ]
         self._shares = [part.shares for part in parts]
         self._touches = [part.touches for part in parts]
-        self._truth = truth_table([part.truth for part in parts], len(wanted))
+        self._truth = truth_within([part.truth for part in parts], len(wanted), within, rest=rest)
 
     def _over(self, weights: Sequence[Floats], truth: Floats) -> Floats:
         """Add up over blocks, for every combination of labels."""

@@ -24,9 +24,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc, gammaln
 
-from shoal.assess.release.answer import marginal
+from shoal.assess.release.condition import Condition, Within, condition_axes, condition_blocks, truth_within
 from shoal.assess.release.estimate import MarginalEstimate
-from shoal.assess.release.labels import resolve_masks
+from shoal.assess.release.labels import labels_of_atoms, resolve_masks
 from shoal.assess.release.load import LEVEL, LoadedRelease
 from shoal.assess.release.view import PublishedView
 from shoal.errors import UsageError, VerificationError
@@ -199,6 +199,8 @@ class ConsistentViews:
 
     def marginal(self, *attributes: str, level: float = LEVEL) -> MarginalEstimate:
         """Estimate every cell of attributes that some view holds together."""
+        from shoal.assess.release.answer import marginal
+
         views = self.loaded.covering(attributes)
         found = marginal(self.loaded, attributes, level, [self.loaded.axis(name) for name in attributes])
         value = np.mean([self._of(view.name, view.columns, attributes) for view in views], axis=0)
@@ -217,12 +219,29 @@ class ConsistentViews:
             table = np.tensordot(table, own, axes=([0], [0]))
         return np.asarray(table)
 
+    def expected(self, wanted: Condition, within: Within | None = None) -> float:
+        """Give the number of records that satisfy a condition, by the model; of those that are looked at."""
+        every = [*wanted, *(within.whole if within else ())]
+        named = tuple(dict.fromkeys(name for each in every for name in each))
+        if not named:
+            return self.total if within is None or within.holds else 0.0
+        axes = condition_axes(self.loaded, every)
+        parts = [condition_blocks(axes[name], labels_of_atoms(self.loaded.axis(name)), every, name) for name in named]
+        truth = truth_within([part.truth for part in parts], len(wanted), within)
+        return float((self.spread_table(named, [part.shares for part in parts]) * truth).sum())
+
     def _of(self, name: str, columns: Sequence[str], attributes: Sequence[str]) -> Floats:
         table = self.tables[name]
         kept = [columns.index(each) for each in attributes]
         rest = tuple(j for j in range(len(columns)) if j not in kept)
         order = [sorted(kept).index(j) for j in kept]
         return np.asarray(table.sum(rest).transpose(order))
+
+
+def can_fit(loaded: LoadedRelease) -> bool:
+    """Whether the views can be made consistent cell by cell: none is too wide, and one shows a row."""
+    wide = (prod(len(loaded.axis(name)) for name in view.columns) > MOST_CELLS for view in loaded.views)
+    return not any(wide) and any(len(view.tuples[1]) for view in loaded.views)
 
 
 def fit(loaded: LoadedRelease) -> ConsistentViews:

@@ -205,7 +205,7 @@ def lower_bound(counts: npt.ArrayLike, beta: Fraction, a: float) -> Floats:
     (51.0, 179.0)
     """
     rate = float(beta)
-    return _distinct(counts, lambda t: _first(t, t, rate, lambda n: binomial_tail(t, n, rate) > a))
+    return _distinct(counts, lambda t: first_whole(t, t, rate, lambda n: binomial_tail(t, n, rate) > a))
 
 
 def lower_bound_published(counts: npt.ArrayLike, k: int, beta: Fraction, a: float) -> Floats:
@@ -216,13 +216,13 @@ def lower_bound_published(counts: npt.ArrayLike, k: int, beta: Fraction, a: floa
         seen = binomial_tail(np.full_like(t, k), n, rate)
         return np.asarray((seen > 0) & (binomial_tail(t, n, rate) > a * seen))
 
-    return _distinct(counts, lambda t: np.where(t == k, t, _first(t, t, rate, lambda n: plausible(t, n))))
+    return _distinct(counts, lambda t: np.where(t == k, t, first_whole(t, t, rate, lambda n: plausible(t, n))))
 
 
 def upper_bound(counts: npt.ArrayLike, beta: Fraction, a: float) -> Floats:
     """Give the largest n for which t or fewer sampled records have a probability above a; infinite where t is."""
     rate = float(beta)
-    return _distinct(counts, lambda t: _first(t, t + 1, rate, lambda n: binomial_cdf(t, n, rate) <= a) - 1)
+    return _distinct(counts, lambda t: first_whole(t, t + 1, rate, lambda n: binomial_cdf(t, n, rate) <= a) - 1)
 
 
 def _distinct(counts: npt.ArrayLike, solve: Callable[[Floats], Floats]) -> Floats:
@@ -236,7 +236,7 @@ def _distinct(counts: npt.ArrayLike, solve: Callable[[Floats], Floats]) -> Float
     return np.asarray(found[np.ravel(place)].reshape(asked.shape))
 
 
-def _first(t: Floats, start: Floats, rate: float, holds: Callable[[Floats], Mask]) -> Floats:
+def first_whole(t: Floats, start: Floats, rate: float, holds: Callable[[Floats], Mask]) -> Floats:
     """Find the first whole number from `start` on where a monotone condition holds, by doubling and bisection."""
     low, step = start - 1, np.maximum(1.0, np.ceil(t / rate - start))
     high = start + step

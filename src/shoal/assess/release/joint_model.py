@@ -22,12 +22,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from shoal.assess.release.answer import count_of, marginal
+from shoal.assess.release.answers.noisy import noisy_marginal
 from shoal.assess.release.condition import Condition, Where, condition, condition_axes, condition_blocks, truth_table
 from shoal.assess.release.consistency import shrink
 from shoal.assess.release.estimate import Estimate, Floats, MarginalEstimate, Mask, risk_of
-from shoal.assess.release.labels import AtomAxis, Label, Meaning, resolve_masks, single
+from shoal.assess.release.labels import AtomAxis, Label, Meaning, labels_of_atoms, resolve_masks, single
 from shoal.assess.release.load import LEVEL, LoadedRelease
-from shoal.assess.release.noisy_answer import noisy_marginal
 from shoal.assess.release.noisy_counts import PublishedCountTable
 from shoal.assess.release.sealed_folder import reading
 from shoal.assess.release.view import Ints, PublishedView
@@ -183,7 +183,7 @@ class ConsistentCounts:
         axes, named = condition_axes(self.loaded, wanted), _named(wanted)
         if not named:
             return self.total
-        parts = [condition_blocks(axes[name], _labels_of_atoms(self.axes[name]), wanted, name) for name in named]
+        parts = [condition_blocks(axes[name], labels_of_atoms(self.axes[name]), wanted, name) for name in named]
         truth = truth_table([part.truth for part in parts], len(wanted))
         table = self.spread_table(named, [part.shares for part in parts])
         return float((table * truth).sum())
@@ -309,13 +309,6 @@ def _label_of(axis: AtomAxis, labels: Sequence[Label], name: str) -> Ints:
     found = np.full(len(axis), -1, dtype=np.int64)
     found[atom] = label
     return found
-
-
-def _labels_of_atoms(axis: AtomAxis) -> list[Label]:
-    return [
-        Label(text, () if span is None else (span,), leaves, missing=number == axis.missing)
-        for number, (text, span, leaves) in enumerate(zip(axis.names, axis.spans, axis.leaves, strict=True))
-    ]
 
 
 def _measured_counts(

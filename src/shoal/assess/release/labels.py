@@ -52,6 +52,18 @@ class Label:
             any(each.everything for each in every),
         )
 
+    def common(self, other: Label, text: str) -> Label:
+        """Give what this label and another one both stand for, under a text of its own."""
+        if self.everything or other.everything:
+            return replace(other if self.everything else self, text=text)
+        spans = [_common_span(one, two) for one in self.spans for two in other.spans]
+        return Label(
+            text,
+            _merge_spans([span for span in spans if span is not None]),
+            self.values & other.values,
+            self.missing and other.missing,
+        )
+
 
 @dataclass(frozen=True)
 class Meaning:
@@ -197,6 +209,12 @@ def _ends(of: Type, rule: Mapping[str, Any]) -> Span:
         return None, None
 
 
+def _common_span(one: Span, other: Span) -> Span | None:
+    low = max((each[0] for each in (one, other) if each[0] is not None), default=None)
+    high = min((each[1] for each in (one, other) if each[1] is not None), default=None)
+    return None if low is not None and high is not None and low >= high else (low, high)
+
+
 def _merge_spans(spans: Iterable[Span]) -> tuple[Span, ...]:
     """Sort pieces of a line, and merge neighbours."""
     found: list[Span] = []
@@ -276,6 +294,14 @@ class AtomAxis:
         held = np.bincount(label, weight, many)
         weight = np.where(held[label] == 0, 1.0, weight)
         return np.asarray(weight / np.bincount(label, weight, many)[label])
+
+
+def labels_of_atoms(axis: AtomAxis) -> list[Label]:
+    """Give each atom of an axis as a label of its own."""
+    return [
+        Label(text, () if span is None else (span,), leaves, missing=number == axis.missing)
+        for number, (text, span, leaves) in enumerate(zip(axis.names, axis.spans, axis.leaves, strict=True))
+    ]
 
 
 def atom_axis(meanings: Sequence[Meaning], extra: Iterable[Label] = ()) -> AtomAxis:

@@ -187,7 +187,7 @@ class LoadedRelease:
         return marginal(self, attributes, level)
 
     def count(self, where: Where, *, level: float = LEVEL) -> Estimate:
-        """Estimate how many records satisfy a condition, from the narrowest view that covers it.
+        """Estimate how many records satisfy a condition, from all tables that hold its attributes.
 
         Arguments  `where`: a condition such as {"age": (40, 65), "sex": "female"}, see `condition`; `level`: of the interval
         Raises     UsageError for a condition that the release cannot answer, ParameterError for a level that is none
@@ -207,7 +207,7 @@ class LoadedRelease:
         return share(self, where, level)
 
     def total(self, *, level: float = LEVEL) -> Estimate:
-        """Estimate how many records there are, from the view with the fewest cells."""
+        """Estimate how many records there are, from all tables."""
         from shoal.assess.release.answer import total
 
         return total(self, level)
@@ -220,9 +220,13 @@ class LoadedRelease:
         Tables of rows alone as `shoal.assess.release.consistency` says; with noisy counts, by one model of all tables
         (`shoal.assess.release.joint_model`).
         """
+        return self.consistent_counts() if self.counts else self._agreed
+
+    @cached_property
+    def _agreed(self) -> ConsistentViews:
         from shoal.assess.release.consistency import fit
 
-        return self.consistent_counts() if self.counts else fit(self)
+        return fit(self)
 
     def consistent_counts(self) -> ConsistentCounts:
         """Fit one model to all tables of a release with noisy counts; it is fitted once."""
@@ -252,9 +256,7 @@ class LoadedRelease:
             return published if rows is None else published.take(rows, source)
         if self.counts:
             return draw_synthetic(self.consistent_counts(), rows, source)
-        from shoal.assess.release.consistency import fit
-
-        return synthetic(fit(self), rows, source)
+        return synthetic(self._agreed, rows, source)
 
 
 def load(folder: str | Path) -> LoadedRelease:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from shoal.assess.release.answers.noisy import ACROSS, MEAN, SUM
 from shoal.assess.release.load import load
-from shoal.assess.release.noisy_answer import ACROSS, MEAN, SUM
 from shoal.errors import UsageError
 from tests.assess.release.released import add_counts, categories, cuts, discrete_gaussian, keep, unions, write_release
 

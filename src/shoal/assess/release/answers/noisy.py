@@ -23,11 +23,11 @@ from math import ceil, floor, fsum, prod, sqrt
 
 import numpy as np
 
+from shoal.assess.release.answers.noise_bounds import SMALLEST, mean_bound, noise_bound
 from shoal.assess.release.condition import Condition, Overlap, condition_axes
 from shoal.assess.release.estimate import Floats
 from shoal.assess.release.labels import AtomAxis, resolve_masks
 from shoal.assess.release.load import LoadedRelease
-from shoal.assess.release.noise_bounds import SMALLEST, mean_bound, noise_bound
 from shoal.assess.release.noisy_counts import PublishedCountTable
 from shoal.assess.release.view import Ints
 
@@ -115,7 +115,7 @@ class _SplitTable:
 
 
 def _split_table(overlap: Overlap[PublishedCountTable]) -> _SplitTable:
-    counts, many = _margin(overlap.view, overlap.named), _summed_over(overlap.view, overlap.named)
+    counts, many = margin_of(overlap.view, overlap.named), summed_over(overlap.view, overlap.named)
     share, touched, whole = overlap.label_tables
     inside, across, outside = touched & whole, touched & ~whole, ~touched
     return _SplitTable(
@@ -199,7 +199,7 @@ def noisy_marginal(attributes: Sequence[str], tables: Sequence[PublishedCountTab
         alike.values(), key=lambda own: (1 / fsum(1 / _margin_variance(t, attributes) for t in own), own[0].name)
     )
     group = sorted(group, key=lambda table: (_margin_variance(table, attributes), table.name))
-    best, many = group[0], [_summed_over(table, attributes) for table in group]
+    best, many = group[0], [summed_over(table, attributes) for table in group]
     labels = tuple(best.meanings[name].texts for name in attributes)
     alone = noise_bound(best.sigma, many[0], risk / 2)
     if len(group) > 1 and all(float(table.sigma) >= SMALLEST for table in group):
@@ -207,22 +207,24 @@ def noisy_marginal(attributes: Sequence[str], tables: Sequence[PublishedCountTab
         _, weights, _ = _average([(0.0, deviation) for deviation in deviations])
         if (bound := mean_bound(deviations, weights, risk / 2)) < alone:
             value = sum(
-                (weight * _margin(table, attributes) for weight, table in zip(weights, group, strict=True)),
+                (weight * margin_of(table, attributes) for weight, table in zip(weights, group, strict=True)),
                 np.zeros(()),
             )
             return NoisyMargin(labels, np.asarray(value), bound, f"{best.name} and {len(group) - 1} other tables")
-    return NoisyMargin(labels, _margin(best, attributes).astype(np.float64), alone, best.name)
+    return NoisyMargin(labels, margin_of(best, attributes).astype(np.float64), alone, best.name)
 
 
-def _summed_over(table: PublishedCountTable, attributes: Sequence[str]) -> int:
+def summed_over(table: PublishedCountTable, attributes: Sequence[str]) -> int:
+    """Give how many cells of a table each cell of some of its attributes adds up."""
     return prod(size for name, size in zip(table.columns, table.shape, strict=True) if name not in attributes)
 
 
 def _margin_variance(table: PublishedCountTable, attributes: Sequence[str]) -> float:
-    return float(table.sigma) ** 2 * _summed_over(table, attributes)
+    return float(table.sigma) ** 2 * summed_over(table, attributes)
 
 
-def _margin(table: PublishedCountTable, attributes: Sequence[str]) -> Ints:
+def margin_of(table: PublishedCountTable, attributes: Sequence[str]) -> Ints:
+    """Give the counts of some attributes of a table, in the order in which they are named."""
     kept = [table.columns.index(name) for name in attributes]
     rest = tuple(j for j in range(len(table.columns)) if j not in kept)
     return np.asarray(table.values.sum(rest).transpose([sorted(kept).index(j) for j in kept]))

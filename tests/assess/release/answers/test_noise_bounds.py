@@ -8,7 +8,7 @@ from math import exp, sqrt
 import numpy as np
 import pytest
 
-from shoal.assess.release.noise_bounds import mean_bound, noise_bound
+from shoal.assess.release.answers.noise_bounds import mean_bound, noise_bound
 
 RISKS = (0.4, 0.2, 0.025, 1e-3, 1e-6)
 

@@ -1,0 +1,306 @@
+"""Means and sums of a number from a release: intervals cover what samples or noise leave open, and what labels do.
+
+A label says between which ends a record's number lies. So the mean of all lower ends is at most the true mean, and that of all
+upper ends at least; the interval reaches from a lower bound on the first to an upper bound on the second. It cannot be narrower
+than labels are wide. The mean is that of the records that have a number.
+
+From rows the bounds are those of `pooling`, which hold for any distribution inside the declared domain. From noisy counts: with
+the true counts n, the sum of (x − m)·n over cells is 0 where m is the mean of the ends x; so with the noisy counts it is noise
+alone, of a known distribution, and an m is excluded where the sum is larger than such noise is with the probability of the risk
+(Fieller). A cell that lies across the condition, or that may hold missing values, enters at its worst: with min(x − m, 0), and no
+negative count.
+
+The estimate puts the records of a label at its middle, the records of a model at the middle of each piece of the domain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import log, sqrt
+
+import numpy as np
+
+from shoal.assess.release.answer import count
+from shoal.assess.release.answers.noise_bounds import SMALLEST, mean_bound
+from shoal.assess.release.answers.noisy import first_stage, margin_of, summed_over
+from shoal.assess.release.answers.pooling import SampledValues, mean_lower
+from shoal.assess.release.answers.rows import MODELLED, PUBLISHED, model_of, ordered_views, source_of
+from shoal.assess.release.condition import (
+    Condition,
+    Overlap,
+    Where,
+    Within,
+    both,
+    condition,
+    condition_axes,
+    condition_blocks,
+    truth_table,
+)
+from shoal.assess.release.consistency import ConsistentViews
+from shoal.assess.release.estimate import Estimate, Floats, Mask, risk_of
+from shoal.assess.release.labels import AtomAxis, Label, Meaning, Span, labels_of_atoms, resolve_masks
+from shoal.assess.release.load import LoadedRelease
+from shoal.assess.release.noisy_counts import PublishedCountTable
+from shoal.assess.release.view import PublishedView
+from shoal.data.type import Type
+from shoal.errors import UsageError
+
+ROWS = (
+    "records at the middles of their labels; the interval holds for any numbers inside the labels and the declared domain: "
+    "products of the sampled values, of independent samples, each unpublished cell hiding 0 to k - 1 sampled records; pointwise"
+)
+NOISY = "noisy counts at the middles of their labels; bounds of the exact noise, and any numbers inside the labels; pointwise"
+SUM = "the mean's interval times that of the number of records with a value, each at half the risk (Bonferroni)"
+_STEPS = 60
+
+
+def mean(loaded: LoadedRelease, attribute: str, where: Where, level: float) -> Estimate:
+    """Estimate the mean of a number over the records that satisfy a condition and have one.
+
+    Arguments  `attribute`: an integer or decimal with a bounded domain; `where` and `level` as in `count`
+    Raises     UsageError for an attribute that is no number or has no bounds, and as `count` does
+    """
+    asked = _Asked.of(loaded, attribute, condition(loaded, where))
+    covering = loaded.covering(asked.named)
+    tables = first_stage([table for table in covering if isinstance(table, PublishedCountTable)])
+    if tables:
+        return asked.from_counts(tables, level)
+    return asked.from_rows(ordered_views(loaded, asked.wanted, asked.axes, Within(asked.every)), level)
+
+
+def sum_of(loaded: LoadedRelease, attribute: str, where: Where, level: float) -> Estimate:
+    """Estimate the sum of a number over the records that satisfy a condition and have one.
+
+    Arguments and Raises  as in `mean`
+    """
+    each = 1 - risk_of(level) / 2
+    wanted = condition(loaded, where)
+    middle = mean(loaded, attribute, wanted, each)
+    counted = count(loaded, both(loaded, wanted, [{attribute: _number(loaded, attribute)}]), each)
+    corners = [one * other for one in (middle.low, middle.high) for other in (counted.low, counted.high)]
+    low, high = min(corners), max(corners)
+    value = min(max(middle.value * counted.value, low), high)
+    return Estimate(value, low, high, level, middle.view, f"{SUM}; {middle.method}", loaded.records)
+
+
+def _number(loaded: LoadedRelease, attribute: str) -> Label:
+    """The label of every number of an attribute, without the missing value; UsageError for one without bounds."""
+    meanings = loaded.meanings(attribute)
+    if meanings[0].type not in (Type.INTEGER, Type.DECIMAL):
+        raise UsageError(
+            f"attribute '{attribute}' is no number, so it has no mean",
+            came=meanings[0].type.value,
+            allowed="an integer or a decimal",
+        )
+    lows, highs = [each.ends[0] for each in meanings], [each.ends[1] for each in meanings]
+    low = min((each for each in lows if each is not None), default=None)
+    high = max((each for each in highs if each is not None), default=None)
+    if low is None or high is None or None in lows or None in highs:
+        raise UsageError(
+            f"attribute '{attribute}' has no declared lowest and highest number, so no mean has bounds",
+            fix="ask for counts of its labels",
+        )
+    return Label(attribute, ((low, high),))
+
+
+@dataclass(frozen=True)
+class _LabelEnds:
+    """Between which ends, as shares of the domain, a label's numbers lie, and whether it has any, and nothing else."""
+
+    low: Floats
+    high: Floats
+    some: Mask
+    only: Mask
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A mean that is asked for: the attribute, the condition, and the domain of the attribute."""
+
+    loaded: LoadedRelease
+    attribute: str
+    wanted: Condition
+    axes: Mapping[str, AtomAxis]
+    start: float
+    width: float
+    step: float
+    """1 for whole numbers: a label [3, 5) holds 3 and 4."""
+
+    @classmethod
+    def of(cls, loaded: LoadedRelease, attribute: str, wanted: Condition) -> _Asked:
+        ((low, high),) = _number(loaded, attribute).spans
+        step = 1 if loaded.meanings(attribute)[0].type.discrete else 0
+        start, end = float(low or 0), float((high or 0) - step)
+        axes = condition_axes(loaded, [{attribute: Label(attribute, everything=True)}, *wanted])
+        return cls(loaded, attribute, wanted, axes, start, max(end - start, 1e-300), float(step))
+
+    @property
+    def every(self) -> Condition:
+        """A condition that names the attribute and always holds."""
+        return [{self.attribute: Label(self.attribute, everything=True)}]
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys([*(name for each in self.wanted for name in each), self.attribute]))
+
+    def _span(self, span: Span) -> tuple[float, float]:
+        low, high = span
+        first = self.start if low is None else float(low)
+        last = self.start + self.width if high is None else float(high) - self.step
+        return tuple(min(max((end - self.start) / self.width, 0.0), 1.0) for end in (first, last))  # type: ignore[return-value]
+
+    def _ends(self, meaning: Meaning) -> _LabelEnds:
+        spans = [((None, None),) if label.everything else label.spans for label in meaning.labels]
+        ends = [[self._span(span) for span in own] or [(0.0, 0.0)] for own in spans]
+        some = np.array([bool(own) for own in spans])
+        gaps = np.array([label.missing or label.everything for label in meaning.labels])
+        low = np.array([min(first for first, _ in own) for own in ends])
+        high = np.array([max(last for _, last in own) for own in ends])
+        return _LabelEnds(low, high, some, some & ~gaps)
+
+    def from_rows(self, views: Sequence[PublishedView], level: float) -> Estimate:
+        """Estimate from published rows of these views."""
+        risk = risk_of(level)
+        sampled = [self._sampled(view) for view in views]
+        low = mean_lower([own[0] for own in sampled], risk / 2)
+        high = max(low, 1 - mean_lower([own[1] for own in sampled], risk / 2))
+        model = model_of(self.loaded)
+        value = _middle([own[2] for own in sampled[:1]]) if model is None else self._modelled(model)
+        method = f"{PUBLISHED if model is None else MODELLED}, {ROWS}"
+        return self._estimate(value, low, high, level, source_of(views), method)
+
+    def _estimate(
+        self, value: float | None, low: float, high: float, level: float, source: str, method: str
+    ) -> Estimate:
+        value = (low + high) / 2 if value is None else min(max(value, low), high)
+        value, low, high = (self.start + self.width * end for end in (value, low, high))
+        return Estimate(value, low, high, level, source, method, self.loaded.records)
+
+    def _sampled(self, view: PublishedView) -> tuple[SampledValues, SampledValues, tuple[float, float]]:
+        """What the view says of lower ends, of upper ends from above, and of middles: their sum and number."""
+        overlap = Overlap(view, self.wanted, self.axes, within=Within(self.every))
+        codes, counts = view.tuples
+        share, touched, inside = overlap.of(codes)
+        own = codes[:, view.columns.index(self.attribute)]
+        ends = self._ends(view.meanings[self.attribute])
+        many = len(ends.low)
+        surely = np.bincount(own, np.where(touched & inside & ends.only[own], counts, 0), many)
+        seen = np.bincount(own, np.where(touched & ends.some[own], counts, 0), many)
+        perhaps = seen - surely
+        unknown = 0.0  # how many more may have any number
+        if view.suppresses:
+            shown = np.bincount(own, touched, many)
+            cells = self._cells(overlap, view, many)
+            if cells is None:
+                unknown = float("inf")
+            else:
+                perhaps = perhaps + np.where(ends.some, np.maximum(cells - shown, 0) * (view.k - 1), 0)
+        middles = (ends.low + ends.high) / 2
+        inner = np.bincount(own, np.where(ends.some[own], share * counts, 0.0), many)
+
+        def with_unknown(values: Floats) -> SampledValues:
+            return SampledValues(np.append(values, 0.0), np.append(surely, 0.0), np.append(perhaps, unknown))
+
+        told = float((inner * middles).sum()), float(inner.sum())
+        return with_unknown(ends.low), with_unknown(1 - ends.high), told
+
+    def _cells(self, overlap: Overlap[PublishedView], view: PublishedView, many: int) -> Floats | None:
+        """How many tuples that touch the condition the view could have shown, for each label of the attribute."""
+        if view.box_tuples is not None:
+            touched = overlap.of(view.box_tuples)[1]
+            own = view.box_tuples[:, view.columns.index(self.attribute)]
+            return np.bincount(own, touched, many).astype(np.float64)
+        if view.cells is None:
+            return None
+        _, touched, _ = overlap.label_tables
+        place = overlap.named.index(self.attribute)
+        rest = tuple(j for j in range(touched.ndim) if j != place)
+        return np.asarray(touched.sum(rest) * (view.cells // touched.size), dtype=np.float64)
+
+    def _modelled(self, model: ConsistentViews) -> float | None:
+        """The mean by the model, each piece of the domain at its middle."""
+        pieces, truths, shares = self.axes[self.attribute], [], []
+        for name in self.named:
+            atoms = labels_of_atoms(model.loaded.axis(name))
+            if name != self.attribute:
+                part = condition_blocks(self.axes[name], atoms, self.wanted, name)
+                truths.append(part.truth)
+                shares.append(part.shares)
+                continue
+            truth = np.ones((len(self.wanted), len(pieces)), dtype=np.bool_)
+            asked = [each[name] for each in self.wanted if name in each]
+            truth[[name in each for each in self.wanted]] = pieces.membership(resolve_masks(pieces, asked))
+            truths.append(truth)
+            shares.append(pieces.even_split(pieces.membership(resolve_masks(pieces, atoms))))
+        table = model.spread_table(self.named, shares) * truth_table(truths, len(self.wanted))
+        weights = table.sum(tuple(range(table.ndim - 1)))
+        spans = [self._span(span) for span in pieces.spans if span is not None]
+        held = np.array([span is not None for span in pieces.spans])
+        return _middle([(float((weights[held] * np.mean(spans, axis=1)).sum()), float(weights[held].sum()))])
+
+    def from_counts(self, tables: Sequence[PublishedCountTable], level: float) -> Estimate:
+        """Estimate from tables of noisy counts that were measured at one stage: the one with the least noise."""
+        risk = risk_of(level)
+        overlaps = [Overlap(table, self.wanted, self.axes, within=Within(self.every)) for table in tables]
+        overlap = min(overlaps, key=lambda own: (own.blur, self._noise(own), own.view.name))
+        table, named = overlap.view, overlap.named
+        counts = margin_of(table, named).astype(np.float64)
+        share, touched, inside = overlap.label_tables
+        place = named.index(self.attribute)
+        ends = self._ends(table.meanings[self.attribute])
+
+        def spread(own: Floats | Mask) -> Floats:
+            shape = [-1 if j == place else 1 for j in range(counts.ndim)]
+            return np.asarray(np.broadcast_to(own.reshape(shape), counts.shape))
+
+        surely = touched & inside & spread(ends.only).astype(bool)
+        perhaps = touched & spread(ends.some).astype(bool) & ~surely
+        deviation = float(table.sigma) * sqrt(summed_over(table, named))
+
+        def far_of(weights: Floats, *, normal: bool) -> float:
+            """What the weighted noise exceeds with probability at most risk / 2."""
+            if normal:
+                return mean_bound([deviation] * len(weights), np.abs(weights).tolist(), risk / 2)
+            return deviation * sqrt(float(weights @ weights)) * sqrt(2 * log(2 / risk)) * (1 + 1e-12)
+
+        half = np.full(int(surely.sum() + perhaps.sum()), 0.5)
+        normal = float(table.sigma) >= SMALLEST and far_of(half, normal=True) < far_of(half, normal=False)
+
+        def lower(values: Floats) -> float:
+            """The smallest mean of these values, from 0 to 1, that the noise does not exclude."""
+            inner, outer, least = values[surely], values[perhaps], np.maximum(counts[perhaps], 0)
+
+            def excluded(middle: float) -> bool:
+                gap, worst = inner - middle, np.minimum(outer - middle, 0)
+                found = float(gap @ counts[surely] + worst @ least)
+                used = np.concatenate([gap, worst])
+                return found > far_of(used, normal=normal) + 1e-9
+
+            return _first_kept(excluded)
+
+        low = lower(spread(ends.low))
+        high = max(low, 1 - lower(spread(1 - ends.high)))
+        inner = np.maximum(counts, 0) * share * spread(ends.some)
+        value = _middle([(float((inner * spread((ends.low + ends.high) / 2)).sum()), float(inner.sum()))])
+        return self._estimate(value, low, high, level, table.name, NOISY)
+
+    @staticmethod
+    def _noise(overlap: Overlap[PublishedCountTable]) -> float:
+        return float(overlap.view.sigma) ** 2 * summed_over(overlap.view, overlap.named)
+
+
+def _first_kept(excluded: Callable[[float], bool]) -> float:
+    """Give the smallest number from 0 to 1 that is not excluded; those that are make up one interval."""
+    if not excluded(0.0):
+        return 0.0
+    low, high = 0.0, 1.0
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if excluded(middle) else (low, middle)
+    return low
+
+
+def _middle(sums: Sequence[tuple[float, float]]) -> float | None:
+    total = sum(number for _, number in sums)
+    return sum(own for own, _ in sums) / total if total > 0 else None

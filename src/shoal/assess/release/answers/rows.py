@@ -1,0 +1,203 @@
+"""Estimates from published rows: every view that holds the columns is pooled, and the interval holds whatever was suppressed.
+
+In a view, the records that satisfy a condition number N, and T ~ Bin(N, beta) of them were in its sample. Published
+cells inside the condition show S of them. Published cells that lie across it hold P more, of which 0 to all may be
+inside; and each of the M cells that touch it and were not published hides 0 to k − 1. So
+
+    S ≤ T ≤ S + P + M·(k − 1)
+
+in each view, and the samples of different views are independent: `pooling` makes one interval of all of them. No approximation,
+and no assumption about what is hidden. Records are those that took part in the sampling: of a person with more rows than the
+policy allows, the rows that were kept; where the table is itself a sample, the population's, and one table alone is used.
+
+Views are taken in the order of the part of the domain whose labels the condition cuts across, then of the number of cells that
+they could have shown (so that the least suppression is to be expected), then by name. The order depends on the recoding and never
+on counts: choosing a view by its counts would invalidate the intervals.
+
+The estimate is that of all views made consistent (`consistency`), where there are several: it corrects for suppression. It rests
+on a model, and the interval does not; it is moved to the nearest end of the interval where it lies outside. For one wide table,
+and where nothing is suppressed, the estimate is the published count divided by beta, cells across the condition split evenly over
+what they stand for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from shoal.assess.release.answers.pooling import SampledBounds, pooled_lower, pooled_upper, share_bounds
+from shoal.assess.release.condition import Condition, Overlap, Within, condition_axes
+from shoal.assess.release.consistency import ConsistentViews, can_fit
+from shoal.assess.release.labels import AtomAxis
+from shoal.assess.release.load import LoadedRelease
+from shoal.assess.release.view import PublishedView
+
+EVERYTHING: Condition = [{}]
+AS_SHARP = 2
+"""Views that a condition cuts across in more than so many times the part of the domain of the best view are left aside."""
+PUBLISHED = "published count / beta, labels across the condition split evenly"
+MODELLED = "model-based estimate: all views made consistent"
+_HIDING = ", each unpublished cell hiding 0 to k - 1 sampled records"
+"""Said of the interval where tuples may be suppressed."""
+
+
+@dataclass(frozen=True)
+class RowsEstimate:
+    """An estimate from rows with the ends of its interval, the views that it comes from, and the method."""
+
+    value: float
+    low: float
+    high: float
+    source: str
+    method: str
+
+
+def count_rows(loaded: LoadedRelease, wanted: Condition, risk: float) -> RowsEstimate:
+    """Estimate how many records satisfy a condition, from all views that hold its attributes.
+
+    Of the risk, half is spent on the lower end, 3/8 on the upper end of the views themselves, and 1/16 each on the total and on
+    what lies outside the condition, which together bound it from above as well.
+    """
+    axes = condition_axes(loaded, wanted)
+    views = ordered_views(loaded, wanted, axes)
+    bounds = [split_view(view, wanted, axes) for view in views]
+    betas = [view.beta for view in views]
+    low = pooled_lower([each.part_least for each in bounds], betas, risk / 2)
+    high = pooled_upper([each.part_most for each in bounds], betas, risk * 3 / 8)
+    beyond = pooled_lower([each.rest_least for each in bounds], betas, risk / 16)
+    high = max(low, min(high, total_bounds(loaded, risk / 8)[1] - beyond))
+    value, said = _value(loaded, lambda: _published(views, wanted, axes), lambda own: own.expected(wanted))
+    method = (
+        f"{said}; exact binomial bounds of {_pooled(views)}{_hidden(views)}, labels across the condition counted 0 to all, and "
+        "no more than all records without those published elsewhere; pointwise"
+    )
+    return RowsEstimate(min(max(value, low), high), low, high, source_of(views), method)
+
+
+def total_rows(loaded: LoadedRelease, risk: float) -> RowsEstimate:
+    """Estimate how many records there are, from all views."""
+    views = _by_size(loaded)
+    low, high = total_bounds(loaded, risk)
+    value, said = _value(loaded, lambda: _published(views, EVERYTHING, {}), lambda own: own.total)
+    method = f"{said}; exact binomial bounds of {_pooled(views)}{_hidden(views)}; pointwise"
+    return RowsEstimate(min(max(value, low), high), low, high, source_of(views), method)
+
+
+def total_bounds(loaded: LoadedRelease, risk: float) -> tuple[float, float]:
+    """Bound the number of all records; each end fails with probability at most risk / 2."""
+    views = _by_size(loaded)
+    bounds, betas = [split_view(view, EVERYTHING, {}) for view in views], [view.beta for view in views]
+    low = pooled_lower([each.part_least for each in bounds], betas, risk / 2)
+    high = pooled_upper([each.part_most for each in bounds], betas, risk / 2)
+    return low, max(low, high)
+
+
+def share_rows(loaded: LoadedRelease, wanted: Condition, within: Within, risk: float) -> RowsEstimate:
+    """Estimate which share of the records that are looked at satisfy a condition, from views that hold the attributes of both.
+
+    Part and whole come from the same samples, so the share is bounded given how many records of the whole are in each.
+    """
+    axes = condition_axes(loaded, [*wanted, *within.whole])
+    views = ordered_views(loaded, wanted, axes, within)
+    low, high = share_bounds([split_view(view, wanted, axes, within) for view in views], risk)
+
+    def published() -> float:
+        part, all_of_it = (_published(views, each, axes, within) for each in (wanted, EVERYTHING))
+        return part / all_of_it if all_of_it else 0.0
+
+    def modelled(own: ConsistentViews) -> float:
+        every = own.expected(EVERYTHING, within)
+        return own.expected(wanted, within) / every if every else 0.0
+
+    value, said = _value(loaded, published, modelled)
+    method = (
+        f"{said}; bounds of Clopper and Pearson given the sampled whole, of {_pooled(views)}{_hidden(views)}, labels across the "
+        "condition counted 0 to all; pointwise"
+    )
+    return RowsEstimate(min(max(value, low), high), low, high, source_of(views), method)
+
+
+def ordered_views(
+    loaded: LoadedRelease, wanted: Condition, axes: Mapping[str, AtomAxis], within: Within | None = None
+) -> list[PublishedView]:
+    """Give the views that hold the attributes, those in which a condition is answered best first."""
+    named = dict.fromkeys(name for each in (*wanted, *(within.whole if within else ())) for name in each)
+    views = [table for table in loaded.covering(tuple(named)) if isinstance(table, PublishedView)]
+    key = {view.name: (Overlap(view, wanted, axes, within=within).blur, _size(view), view.name) for view in views}
+    views = sorted(views, key=lambda view: key[view.name])
+    views = [view for view in views if key[view.name][0] <= AS_SHARP * key[views[0].name][0]]
+    # Views of a table that was a sample already have that sample in common.
+    return views[:1] if loaded.was_sampled_before else views
+
+
+def split_view(
+    view: PublishedView, wanted: Condition, axes: Mapping[str, AtomAxis], within: Within | None = None
+) -> SampledBounds:
+    """Bound how many sampled records of a view satisfy a condition, and how many of the others that are looked at do not."""
+    part_least, part_most = sampled_bounds(Overlap(view, wanted, axes, within=within))
+    rest_least, rest_most = sampled_bounds(Overlap(view, wanted, axes, within=within, rest=True))
+    return SampledBounds(view.beta, part_least, part_most, rest_least, rest_most)
+
+
+def sampled_bounds(overlap: Overlap[PublishedView]) -> tuple[float, float]:
+    """Bound how many sampled records of a view satisfy a condition: those surely inside, and those that may be."""
+    view = overlap.view
+    codes, counts = view.tuples
+    _, touched, inside = overlap.of(codes)
+    hidden = 0.0
+    if view.suppresses:
+        cells = overlap.cells_touched
+        hidden = float("inf") if cells is None else float(max(0, cells - int(touched.sum())) * (view.k - 1))
+    return float(counts[touched & inside].sum()), float(counts[touched].sum()) + hidden
+
+
+def source_of(views: Sequence[PublishedView]) -> str:
+    """Name the views that an estimate comes from."""
+    others = len(views) - 1
+    return views[0].name + (f" and {others} other view{'s' * (others > 1)}" if others else "")
+
+
+def model_of(loaded: LoadedRelease) -> ConsistentViews | None:
+    """Give the consistent views, where there are several to be made consistent; None where the published counts stand alone."""
+    several = len(loaded.views) > 1 and not loaded.counts and not loaded.was_sampled_before
+    if not several or not any(view.suppresses for view in loaded.views) or not can_fit(loaded):
+        return None
+    found = loaded.consistent()
+    return found if isinstance(found, ConsistentViews) else None
+
+
+def _value(
+    loaded: LoadedRelease, published: Callable[[], float], modelled: Callable[[ConsistentViews], float]
+) -> tuple[float, str]:
+    model = model_of(loaded)
+    return (published(), PUBLISHED) if model is None else (modelled(model), MODELLED)
+
+
+def _published(
+    views: Sequence[PublishedView], wanted: Condition, axes: Mapping[str, AtomAxis], within: Within | None = None
+) -> float:
+    """The published count by beta, of the views that divide the domain as finely as the first does."""
+    alike = [view for view in views if _size(view) == _size(views[0]) or not view.suppresses]
+    sampled, rate = 0.0, 0.0
+    for view in alike:
+        codes, counts = view.tuples
+        sampled += float((Overlap(view, wanted, axes, within=within).of(codes)[0] * counts).sum())
+        rate += float(view.beta)
+    return sampled / rate
+
+
+def _by_size(loaded: LoadedRelease) -> list[PublishedView]:
+    views = sorted(loaded.views, key=lambda each: (_size(each), each.name))
+    return views[:1] if loaded.was_sampled_before else views
+
+
+def _size(view: PublishedView) -> float:
+    return float("inf") if view.cells is None else float(view.cells)
+
+
+def _pooled(views: Sequence[PublishedView]) -> str:
+    return f"{len(views)} independent samples pooled" if len(views) > 1 else "one sample"
+
+
+def _hidden(views: Sequence[PublishedView]) -> str:
+    return _HIDING if any(view.suppresses for view in views) else ""
