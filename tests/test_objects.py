@@ -108,7 +108,7 @@ def test_objects_print_short_and_without_records(place, released):
         shown = [repr(each) for each in objects]
     objects = [
         policy, policy.schema, policy.schema["age"], policy.schema["age"].hierarchy, plan, plan.lock, plan.method, counted,
-        released, *released.claims, loaded, loaded.table(), loaded.count({"sex": "f"}), loaded.marginal("age", "sex"),
+        released, *released.claims, loaded, loaded.published(), loaded.count({"sex": "f"}), loaded.marginal("age", "sex"),
         loaded.consistent(), loaded.synthetic(20), shoal.verify(released.folder),
         shoal.rehearse(plan, rows=[300, 400], runs=2), shoal.PureDP(1), shoal.ApproxDP(1, "1e-6"), shoal.GaussianDP(1),
         shoal.LaplaceDP(1), shoal.NoisyTablesDP([(3, 9)]), shoal.ExponentialDP(1), shoal.ConcentratedDP(".1"),

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from shoal.datasets.marginals import Marginals
     from shoal.draft.draft import Draft
     from shoal.engine.base import Engine
+    from shoal.language.result import FrameKind
     from shoal.policy.policy import Policy
     from shoal.publish.compare import WaysComparison
     from shoal.publish.comparison.methods import MethodsComparison
@@ -389,7 +390,9 @@ def release(
     return replace(made, notes=(*said, *made.notes))
 
 
-def load(folder: str | Path, *, verify: bool = True) -> LoadedRelease | GroupRelease | RecodedRelease | CentroidRelease:
+def load(
+    folder: str | Path, *, verify: bool = True, frames: FrameKind | None = None
+) -> LoadedRelease | GroupRelease | RecodedRelease | CentroidRelease:
     """Open a release for analysis: its tables of rows or noisy counts, and estimates with intervals that say what they cover.
 
     A release by t-closeness or Anatomy has neither weights nor intervals: its tables are frames, and `joined()` gives each
@@ -397,7 +400,8 @@ def load(folder: str | Path, *, verify: bool = True) -> LoadedRelease | GroupRel
     centroids has a table of averages, or one for each attribute, and `noise_share` says how far off noise is.
 
     Arguments  `folder` is a release folder, or the zip file that `shoal share` made of it; `verify` says whether everything
-               is recomputed as `verify` does. The seal, the hashes and the shape of the files are checked in any case.
+               is recomputed as `verify` does. The seal, the hashes and the shape of the files are checked in any case;
+               `frames` is the kind of frame that results come in: pandas, polars or arrow; the first installed if not given.
     Raises     UsageError for what is no release, or for a release by clusters, whose table is read as it is;
                VerificationError where a check fails.
 
@@ -410,7 +414,11 @@ def load(folder: str | Path, *, verify: bool = True) -> LoadedRelease | GroupRel
     found = read(_release_path(folder))
     if verify:
         _require(found.folder)
-    return replace(found, schema=_locked_schema(found.folder)) if isinstance(found, LoadedRelease) else found
+    return (
+        replace(found, schema=_locked_schema(found.folder), frames=frames)
+        if isinstance(found, LoadedRelease)
+        else found
+    )
 
 
 def _locked_schema(folder: Path) -> Schema | None:

@@ -133,6 +133,12 @@ class QueryInterface(ABC):
         asked = {"numerator": numerator, "denominator": denominator, "where": where, "by": by}
         return self._ask("ratio", asked, level, price)
 
+    def share(
+        self, where: Where, *, by: Groups | None = None, level: float = LEVEL, **price: Unpack[PriceTerms]
+    ) -> Result:
+        """The share of the records that satisfy a condition, of all or in each group: a `ratio` of two counts."""
+        return self._ask("ratio", {"numerator": where, "by": by}, level, price)
+
     def histogram(
         self,
         attribute: str,
@@ -211,8 +217,11 @@ def question_words(kind: str, options: Mapping[str, Any]) -> str:
     named = options.get("attribute")
     if kind == "quantile":
         kind = "median" if str(options.get("q")) in ("0.5", "1/2") else f"quantile {options.get('q')}"
+    if kind == "odds ratio":
+        named = f"{options['numerator']} by {options['denominator']}"
     if kind == "ratio":
-        named = options["numerator"] + (f" to {options['denominator']}" if options.get("denominator") else "")
+        named = str(options["numerator"]) + (f" to {options['denominator']}" if options.get("denominator") else "")
+        kind = kind if options.get("denominator") else "share"
     of = f" of {named}" if named else ""
     where = f" where {options['where']}" if options.get("where") is not None else ""
     by = options.get("by")

@@ -27,7 +27,7 @@ def folders(tmp_path_factory) -> dict[str, Path]:
 
 def test_columns_have_their_types(folders):
     made = shoal.load(folders["mixed"])
-    frame = made.table().to_pandas()
+    frame = made.published().to_pandas()
     assert len(frame) == ROWS
     assert list(frame.columns) == ["pay", "rate", "grade", "hired", "town", "sex", "union"]
     assert frame["pay"].between(0, 1000).all()
@@ -35,7 +35,7 @@ def test_columns_have_their_types(folders):
     assert frame["grade"].cat.ordered
     assert str(frame["hired"].dtype).startswith("datetime64")
     assert set(frame["union"]) <= {True, False}
-    assert made.table().to_polars().height == ROWS
+    assert made.published().to_polars().height == ROWS
     assert (
         repr(made)
         == f"<CentroidRelease {folders['mixed']}: <PublishedCentroidTable 'table': {', '.join(frame.columns)}>>"
@@ -45,11 +45,11 @@ def test_columns_have_their_types(folders):
 def test_ranks_are_tables_of_one_column_each(folders):
     made = load_any(folders["ranking"])
     assert made.names == ("pay", "rate", "grade", "hired")
-    assert made.table("rate").to_arrow().num_rows == ROWS
+    assert made.published("rate").to_arrow().num_rows == ROWS
     with pytest.raises(UsageError, match="needs a name; allowed: pay, rate"):
-        made.table()
+        made.published()
     with pytest.raises(UsageError, match="no table of this name; got sex"):
-        made.table("sex")
+        made.published("sex")
 
 
 def test_the_noise_of_a_column_is_a_share_of_its_domain(folders):

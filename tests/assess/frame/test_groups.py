@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 def test_both_tables_are_frames(grouped):
     found = shoal.load(grouped("linked-parquet"))
     assert found.names == ("records", "confidential")
-    assert found.table("records") is found.records
+    assert found.published("records") is found.records
     records, held = found.records.to_pandas(), found.confidential.to_pandas(intervals="columns")
     assert list(records) == ["group", "age", "sex", "ward"]
     assert list(held) == ["group", "pay", "pay_low", "pay_high", "count"]
@@ -49,7 +49,7 @@ def test_joined_records_have_probabilities(grouped):
 def test_one_table_has_no_groups(grouped):
     found = shoal.load(grouped("permuted"))
     assert found.names == ("table",)
-    assert list(found.table().to_pandas()) == ["age", "sex", "ward", "pay"]
+    assert list(found.published().to_pandas()) == ["age", "sex", "ward", "pay"]
     for ask in (lambda: found.confidential, found.joined):
         with pytest.raises(UsageError, match="does not show its groups"):
             ask()
@@ -68,7 +68,7 @@ def test_a_packed_release_is_read_and_exported(grouped, tmp_path):
         export(packed, tmp_path / "a.csv")
     assert export(packed, tmp_path / "a.csv", table="confidential").columns == ("group", "diag", "count")
     with pytest.raises(UsageError, match="no table of this name"):
-        found.table("groups")
+        found.published("groups")
 
 
 def test_the_program_in_the_readme_joins_both_tables(grouped, monkeypatch):

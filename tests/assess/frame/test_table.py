@@ -44,7 +44,7 @@ def test_ends_and_codes_reach_polars():
 
 
 def test_an_interval_that_a_value_lies_in_holds_it():
-    column = load(released("rows")).table().describe("income")
+    column = load(released("rows")).published().describe("income")
     low, high = end_values(column, next(label for label in column.labels if label.text == ">= 700"))
     assert (low, high) == (700.0, math.nextafter(1000.0, math.inf))
     assert 1000.0 in pd.Interval(low, high, closed="left")
@@ -53,4 +53,4 @@ def test_an_interval_that_a_value_lies_in_holds_it():
 @pytest.mark.parametrize(("option", "value"), [("intervals", "pairs"), ("sets", "numbers")])
 def test_an_option_that_is_none_is_refused(option, value):
     with pytest.raises(UsageError, match=f"{option} is none of its options"):
-        load(released("rows")).table().to_pandas(**{option: value})
+        load(released("rows")).published().to_pandas(**{option: value})

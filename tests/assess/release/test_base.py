@@ -32,7 +32,7 @@ def test_views_have_names_columns_k_beta_and_weight(tmp_path):
     loaded = load(two_views(tmp_path))
     assert loaded.names == ("one", "two")
     assert loaded.attributes == ("a0", "a1", "a2")
-    view = loaded.table("two")
+    view = loaded.published("two")
     assert (view.columns, view.k, view.beta, view.weight) == (
         ("a1", "a2"),
         20,
@@ -57,7 +57,7 @@ def test_samples_give_each_view_its_own_k_and_beta(tmp_path):
 def test_a_published_table_loads_and_its_labels_have_meanings(tmp_path, output):
     made = publish(tmp_path, {"release.output": output})
     loaded = load(made.folder)
-    view = loaded.table()
+    view = loaded.published()
     assert view.to_arrow().num_rows == made.rows_published
     assert view.columns == ("age", "sex", "diag")
     assert view.meanings["age"].stands_for("[0, 50)") == (0, 50)
@@ -84,7 +84,7 @@ def test_published_views_load(tmp_path):
 def test_a_published_tree_loads_with_its_boxes(tmp_path):
     made = publish(tmp_path, {"release.recoding": {"tree": {"epsilon": 0.3}}}, rows=3000)
     loaded = load(made.folder)
-    view = loaded.table()
+    view = loaded.published()
     assert view.box_tuples is not None
     assert view.cells == len(view.box_tuples)
     assert loaded.total(level=SURE).low <= 3000 <= loaded.total(level=SURE).high
@@ -115,7 +115,7 @@ def test_a_label_that_no_rule_has_is_refused(tmp_path):
     with (folder / "views/one.csv").open("a") as file:
         file.write("strange,v00\n")
     with pytest.raises(VerificationError, match="label"):
-        load(reseal(folder)).table("one").tuples  # noqa: B018
+        load(reseal(folder)).published("one").tuples  # noqa: B018
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", "not json", '{"files": {}, "tables": [{}], "samples": []}'])
@@ -130,16 +130,16 @@ def test_no_folder_and_no_such_table_say_what_is_there(tmp_path):
         load(tmp_path)
     loaded = load(two_views(tmp_path))
     with pytest.raises(UsageError, match="one, two"):
-        loaded.table("three")
+        loaded.published("three")
     with pytest.raises(UsageError, match="name"):
-        loaded.table()
+        loaded.published()
 
 
 def test_empty_views_and_missing_values_load(tmp_path):
     rule = keep("a", ["x", "y"])
     folder = write_release(tmp_path / "empty", {"v": ([rule], np.zeros(2, dtype=int))}, missing="value")
     loaded = load(folder)
-    assert loaded.table().meanings["a"].texts == ("x", "y", "(missing)")
+    assert loaded.published().meanings["a"].texts == ("x", "y", "(missing)")
     marginal = loaded.marginal("a")
     assert marginal.value.sum() == 0
     assert (marginal.high > 100).all()
@@ -210,7 +210,7 @@ def test_typed_columns_of_parquet_are_read_as_the_rule_spells_them(tmp_path):
     paper["tables"][0]["file"] = "views/v.parquet"
     (folder / "recoding/0000.json").write_text(json.dumps(rule))
     loaded = load(reseal(folder, tables=paper["tables"]))
-    assert loaded.table().cells == 11
+    assert loaded.published().cells == 11
     assert loaded.count({"d": 3}).value == pytest.approx(25 / 0.15)
     assert loaded.count({"d": None}).value == pytest.approx(30 / 0.15)
     assert loaded.count({"d": (4, None)}).value == 0

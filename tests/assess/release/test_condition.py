@@ -40,7 +40,8 @@ def received(tmp_path_factory):
     ],
 )
 def test_both_spellings_give_one_estimate(received, text, plain):
-    assert received.count(text) == received.count(plain)
+    one, other = received.count(text), received.count(plain)
+    assert (one.rows, one.method, one.source) == (other.rows, other.method, other.source)
 
 
 @pytest.mark.slow
@@ -49,7 +50,7 @@ def test_a_label_of_a_level_stands_for_the_values_under_it(received):
     labels = schema["region"].hierarchy.labels(1)
     under = {row[0] for row in schema["region"].hierarchy.rows if row[1] == labels[0]}
     assert len(under) > 1
-    assert received.count(f"region@1 = '{labels[0]}'") == received.count({"region": under})
+    assert received.count(f"region@1 = '{labels[0]}'").rows == received.count({"region": under}).rows
 
 
 @pytest.mark.slow

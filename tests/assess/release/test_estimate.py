@@ -128,11 +128,11 @@ def ages(folder, *names):
 
 def test_views_that_fit_answer_together_the_narrowest_first(tmp_path):
     loaded = ages(tmp_path)
-    assert loaded.count({"sex": "f"}).view == "age-sex-place and 1 other view"  # 12 cells against 20
-    assert loaded.count({"age": (50, None)}).view == "age-sex-place and 1 other view"
-    assert loaded.count({"age": (20, 40)}).view == "age-sex"  # the other one would cut a label
-    assert loaded.count({"place": "n"}).view == "place and 1 other view"
-    assert loaded.total().view == "place and 2 other views"
+    assert loaded.count({"sex": "f"}).source == "age-sex-place and 1 other view"  # 12 cells against 20
+    assert loaded.count({"age": (50, None)}).source == "age-sex-place and 1 other view"
+    assert loaded.count({"age": (20, 40)}).source == "age-sex"  # the other one would cut a label
+    assert loaded.count({"place": "n"}).source == "place and 1 other view"
+    assert loaded.total().source == "place and 2 other views"
     assert loaded.marginal("sex").view == "age-sex-place"
 
 
@@ -144,7 +144,6 @@ def test_estimates_are_counts_over_beta(tmp_path):
     assert found.low == lower_bound(80, BETA, RISK)
     either = loaded.count([{"age": (20, 40)}, {"sex": "f", "age": (30, 50)}])
     assert either.value == pytest.approx((4 * 40 + 40) / 0.15)
-    assert loaded.estimate({"age": (20, 40)}).value == loaded.count({"age": (20, 40)}).value
     assert loaded.count({}).value == pytest.approx(800 / 0.15)
     assert loaded.count({"age": [25]}).value == pytest.approx(80 / 10 / 0.15)
     assert "pointwise" in found.method
@@ -155,7 +154,7 @@ def test_estimates_are_counts_over_beta(tmp_path):
 def test_a_label_that_lies_across_a_condition_is_split_and_counted_from_nothing_to_all(tmp_path):
     loaded = ages(tmp_path, "age-sex")
     found = loaded.count({"age": (35, None), "sex": "f"})
-    assert found.view == "age-sex"
+    assert found.source == "age-sex"
     assert found.value == pytest.approx((6 * 40 + 20) / 0.15)
     assert found.low == lower_bound(6 * 40, BETA, RISK)
     assert found.high <= upper_bound(7 * 40, BETA, RISK * 3 / 4)
@@ -191,7 +190,7 @@ def test_boxes_are_pieces_of_the_domain(tmp_path):
         tmp_path / "boxes", {"v": ([rule, sex], counts)}, boxes={"v": 'age,sex\n"[0, 50)",f\n"[50, 100)",f\n*,m\n'}
     )
     loaded = load(folder)
-    assert loaded.table().cells == 3
+    assert loaded.published().cells == 3
     found = loaded.count({"age": (0, 50)})
     assert found.value == pytest.approx((50 + 20) / 0.15)
     assert found.low == lower_bound(50, BETA, RISK)
@@ -212,7 +211,7 @@ def test_a_masked_label_that_was_published_bounds_its_own_cell(tmp_path):
     rule = next(path for path in (folder / "recoding").iterdir() if "masked" in path.read_text())
     rule.write_text(rule.read_text().replace('["10*", "11*"]', "null"))
     loaded = load(reseal(folder))
-    assert loaded.table("z").cells is None
+    assert loaded.published("z").cells is None
     found = loaded.count({"zip": "10*"})
     everybody = pooled_upper([220, np.inf], [BETA] * 2, (1 - LEVEL) / 16)
     assert found.high == everybody - lower_bound(70, BETA, (1 - LEVEL) / 16)
@@ -251,9 +250,9 @@ def test_a_view_that_shows_nothing_of_an_attribute_is_not_taken_for_one_that_doe
         "fine": ([place, keep("kind", ["a", "b", "c"])], np.full((3, 3), 100)),
     }
     loaded = load(write_release(tmp_path / "r", views))
-    assert loaded.count({"place": "n"}).view == "fine"
+    assert loaded.count({"place": "n"}).source == "fine"
     both = loaded.count({"place": "n", "sex": "f"})
-    assert both.view == "whole"
+    assert both.source == "whole"
     assert both.low == 0
     assert loaded.count({"place": {"n", "s", "e"}, "sex": "f"}).low == lower_bound(400, BETA, RISK)
     fitted = loaded.consistent()
@@ -287,9 +286,9 @@ def test_a_masked_label_holds_more_than_the_texts_in_sight(tmp_path):
         path.write_text(json.dumps({**told, "labels": None} if told["kind"] == "masked" else told))
     loaded = load(reseal(folder))
     assert loaded.axis("zip").names == ("10*", "21*", "other 1**", "other 2**")
-    assert loaded.count({"zip": "10*"}).view == "fine"  # in the other one it lies within labels
+    assert loaded.count({"zip": "10*"}).source == "fine"  # in the other one it lies within labels
     found = loaded.count({"zip": "10*", "sex": "f"})
-    assert (found.view, found.low) == ("coarse", 0)
+    assert (found.source, found.low) == ("coarse", 0)
     assert loaded.count({"zip": "1**", "sex": "f"}).low == lower_bound(60, BETA, RISK)
     assert loaded.consistent().marginal("zip").value.sum() == pytest.approx(loaded.consistent().total)
 

@@ -92,7 +92,7 @@ def test_attributes_that_no_table_holds_together_are_told_by_the_model(loaded):
     assert one.low <= true <= one.high
     assert one.low <= one.value <= one.high
     assert one.value == pytest.approx(true, rel=0.5, abs=50)
-    assert one.view.startswith("model of all tables; bounds from a0-a1, a0-a2, a1-a2")
+    assert one.source.startswith("model of all tables; bounds from a0-a1, a0-a2, a1-a2")
     share = loaded.share(where)
     assert share.low <= true / 20_000 <= share.high
 
@@ -171,7 +171,7 @@ def test_counts_of_pairs_narrow_what_rows_say_about_three(tmp_path):
     found = loaded.count(where)
     assert found.low <= TRUTH[3, 1, 2] <= found.high
     assert found.high < 300
-    assert found.view == "model of all tables; bounds from a0-a1, a0-a2, a1-a2, with wide"
+    assert found.source == "model of all tables; bounds from a0-a1, a0-a2, a1-a2, with wide"
     assert "half the risk" in found.method
     either = loaded.count([where, {"a0": "v01"}])
     assert either.low <= TRUTH[3, 1, 2] + TRUTH[1].sum() <= either.high

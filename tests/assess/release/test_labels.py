@@ -135,7 +135,7 @@ def test_names_that_are_no_texts_and_unknown_names_are_refused_in_words(homes):
 
 @pytest.mark.slow
 def test_both_forms_spell_labels_alike(homes):
-    assert homes[0].table().meanings["rent"].texts == ("1.5", "2", "2.25")
+    assert homes[0].published().meanings["rent"].texts == ("1.5", "2", "2.25")
     assert homes[0].marginal("since").labels == (("2024-01-01", "2024-01-02"),)
 
 

@@ -41,7 +41,7 @@ def test_counts_have_names_columns_sigma_and_values(tmp_path):
     assert loaded.names == ("age", "sex", "age-sex")
     assert loaded.attributes == ("age", "sex")
     assert loaded.views == ()
-    table = loaded.table("age-sex")
+    table = loaded.published("age-sex")
     assert (table.columns, table.sigma, table.shape, table.cells) == (("age", "sex"), Fraction("2.5"), (2, 2), 4)
     assert table.values.tolist() == [[1, 2], [3, -4]]
     assert repr(table) == "<PublishedCountTable 'age-sex': age, sex; sigma = 2.5>"
@@ -56,7 +56,7 @@ def test_the_order_of_lines_does_not_matter_and_parquet_reads_the_same(tmp_path)
     parquet.write_table(rows.take([3, 1, 0, 2]), folder / "counts/age-sex.parquet")
     (folder / "counts/age-sex.csv").unlink()
     loaded = load(changed(folder, file="counts/age-sex.parquet"))
-    assert loaded.table("age-sex").values.tolist() == [[1, 2], [3, -4]]
+    assert loaded.published("age-sex").values.tolist() == [[1, 2], [3, -4]]
 
 
 @pytest.mark.parametrize("written", ["(missing)", ""])
@@ -73,7 +73,7 @@ def test_missing_values_are_a_cell(tmp_path, written):
 def test_one_count_is_named_as_one(tmp_path):
     loaded = load(add_counts(tmp_path / "r", {"sex": TABLES["sex"]}, "2.5", singles=1))
     assert "one table of noisy counts of sex" in repr(loaded)
-    assert loaded.table() is loaded.counts[0]
+    assert loaded.published() is loaded.counts[0]
 
 
 # --- what does not fit ----------------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def test_a_table_that_is_none_is_refused(tmp_path, lines):
     (folder / "counts/age-sex.csv").write_text(HEADER.replace("\n", extra + "\n") + "\n".join(lines) + "\n")
     loaded = load(reseal(folder))
     with pytest.raises(VerificationError):
-        _ = loaded.table("age-sex").values
+        _ = loaded.published("age-sex").values
 
 
 def test_columns_in_another_order_are_refused(tmp_path):
@@ -163,7 +163,7 @@ def test_a_parquet_file_with_other_kinds_of_counts_is_refused(tmp_path):
     table = table.set_column(2, "count", pa.array([None, 1, 2, 3], pa.int64()))
     parquet.write_table(table, folder / "counts/age-sex.parquet")
     with pytest.raises(VerificationError, match="missing"):
-        _ = load(changed(folder, file="counts/age-sex.parquet")).table("age-sex").values
+        _ = load(changed(folder, file="counts/age-sex.parquet")).published("age-sex").values
 
 
 def test_another_number_of_cells_than_the_certificate_says_is_refused(tmp_path):

@@ -96,10 +96,10 @@ def test_what_is_counted_is_named(tmp_path):
     loaded = opened(tmp_path / "two", [keep("a", ["x", "y"])])
     loaded.certificate["guarantee"] = {"unit": unit}
     found = loaded.count({"a": "x"})
-    assert found.records == "rows, at most 2 of each 'who' and no further ones, of the table"
-    assert found.records in found.words()
-    assert found.to_json()["records"] == found.records
-    assert loaded.marginal("a").to_arrow().schema.metadata[b"records"].decode() == found.records
+    assert found.scope[0] == "rows, at most 2 of each 'who' and no further ones, of the table"
+    assert found.scope[0] in found.words()
+    assert found.to_json()["scope"] == [found.scope[0]]
+    assert loaded.marginal("a").to_arrow().schema.metadata[b"records"].decode() == found.scope[0]
 
 
 def test_a_sample_that_was_drawn_before_speaks_of_its_population(tmp_path):

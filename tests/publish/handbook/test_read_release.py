@@ -64,7 +64,7 @@ def test_a_sign_that_ends_a_line_elsewhere_is_a_letter_of_a_label(tmp_path):
     release = open_release(made.folder)
     rows = release.rows()
     assert {row["town"] for row in rows} == set(towns)
-    assert len(rows) == len(shoal.load(made.folder).table().to_pandas())
+    assert len(rows) == len(shoal.load(made.folder).published().to_pandas())
     assert {label.text for label in release.labels("town")} >= set(towns)
 
 

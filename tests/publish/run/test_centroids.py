@@ -131,7 +131,7 @@ def test_a_release_is_shared_exported_and_read_again(tmp_path):
     archive = pack(made.folder, tmp_path / "out.zip")
     loaded = shoal.load(archive)
     assert loaded.names == ("pay", "rate", "grade", "hired")
-    assert len(loaded.table("pay").to_pandas()) == ROWS
+    assert len(loaded.published("pay").to_pandas()) == ROWS
     wrote = export(made.folder, tmp_path / "hired.parquet", table="hired")
     assert (wrote.rows, wrote.columns) == (ROWS, ("hired",))
     mixed = publish(tmp_path, name="mixed", table=write_table(tmp_path / "again.csv", seed=3))

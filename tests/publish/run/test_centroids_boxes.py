@@ -100,9 +100,9 @@ def test_a_value_that_is_missing_or_not_declared_is_refused_before_anything_is_c
 def test_a_release_is_shared_exported_and_read_again(made, tmp_path):
     loaded = shoal.load(pack(made.folder, tmp_path / "out.zip"))
     assert loaded.names == ("table",)
-    frame = loaded.table().to_pandas()
+    frame = loaded.published().to_pandas()
     assert len(frame) == made.rows_published
-    assert loaded.table().shows["pay"] == "spread inside boxes"
+    assert loaded.published().shows["pay"] == "spread inside boxes"
     assert loaded.noise_share("pay") is None
     assert str(frame["hired"].dtype).startswith("datetime64")
     for form in ("csv", "parquet", "dta"):

@@ -108,12 +108,12 @@ def test_it_is_shared_exported_and_read(tmp_path):
     assert written.rows == made.rows_published
     assert {"age", "sex", "diag"} <= set(written.columns)
     loaded = load_any(packed)
-    assert min(loaded.table().class_sizes.values()) >= 8
+    assert min(loaded.published().class_sizes.values()) >= 8
     frame = loaded.records.to_arrow(intervals="columns")
     assert {"age_low", "age_high"} <= set(frame.column_names)
     assert frame.num_rows == made.rows_published
     with pytest.raises(ShoalError, match="no table of this name"):
-        loaded.table("other")
+        loaded.published("other")
     with pytest.raises(ShoalError, match="not a random sample"):
         load(made.folder)
 

@@ -117,12 +117,12 @@ def test_a_release_is_loaded_with_weights_and_intervals(tmp_path):
     said = [loaded.total().words(), loaded.count({"sex": "f"}).words(), loaded.marginal("sex").method]
     assert all("exact binomial bounds" in one and " k" not in one for one in said)  # a plain sample has no k
     rate = Fraction(made.certificate["samples"][0]["beta"])
-    assert loaded.table().weight == pytest.approx(float(1 / rate))
+    assert loaded.published().weight == pytest.approx(float(1 / rate))
     assert loaded.total().value == pytest.approx(made.rows_published / float(rate))
     sure = loaded.total(level=1 - 1e-12)
     assert sure.low <= 896 <= sure.high
     assert loaded.records == "rows of the table whose values are not rare"
-    rows = loaded.table().to_arrow()
+    rows = loaded.published().to_arrow()
     assert rows.num_rows == made.rows_published
     cells = loaded.marginal("sex", "diag").to_pandas()
     assert cells["value"].sum() == pytest.approx(made.rows_published / float(rate))

@@ -140,7 +140,7 @@ class SealedTables(Generic[AnyTable]):
         """The names of the published tables."""
         return tuple(table.name for table in self.tables)
 
-    def table(self, name: str | None = None) -> AnyTable:
+    def published(self, name: str | None = None) -> AnyTable:
         """Give one table by name; without a name, the only table of the release."""
         if name is None and len(self.tables) == 1:
             return self.tables[0]

@@ -61,7 +61,7 @@ class RecodedRelease:
         """The name of the one table."""
         return (self.records.name,)
 
-    def table(self, name: str | None = None) -> PublishedRecodedTable:
+    def published(self, name: str | None = None) -> PublishedRecodedTable:
         """Give the one table; UsageError for another name than its own."""
         if name not in (None, self.records.name):
             raise UsageError("no table of this name", came=name, allowed=self.records.name)

@@ -27,9 +27,10 @@ from scipy.special import betainc, gammaln
 from shoal.assess.release.condition import Condition, Within, condition_axes, condition_blocks, truth_within
 from shoal.assess.release.estimate import MarginalEstimate
 from shoal.assess.release.labels import labels_of_atoms, resolve_masks
-from shoal.assess.release.load import LEVEL, LoadedRelease
+from shoal.assess.release.load import LoadedRelease
 from shoal.assess.release.view import PublishedView
 from shoal.errors import UsageError, VerificationError
+from shoal.language.interface import LEVEL
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -27,13 +27,14 @@ from shoal.assess.release.condition import Condition, Where, condition, conditio
 from shoal.assess.release.consistency import shrink
 from shoal.assess.release.estimate import Estimate, Floats, MarginalEstimate, Mask, risk_of
 from shoal.assess.release.labels import AtomAxis, Label, Meaning, labels_of_atoms, resolve_masks, single
-from shoal.assess.release.load import LEVEL, LoadedRelease
+from shoal.assess.release.load import LoadedRelease
 from shoal.assess.release.noisy_counts import PublishedCountTable
 from shoal.assess.release.sealed_folder import reading
 from shoal.assess.release.view import Ints, PublishedView
 from shoal.chance.source import Source
 from shoal.data.type import Type, point
 from shoal.errors import UsageError, VerificationError
+from shoal.language.interface import LEVEL
 from shoal.model.fit import FittedModel
 from shoal.model.fit import fit as fit_model
 from shoal.model.measurement import Axis, Measurement

@@ -1,9 +1,10 @@
 """Read a release as an analyst does: its tables, what their labels mean, and estimates with their intervals.
 
     loaded = load("visits-2026")
-    loaded.table("age-diagnosis").to_pandas()          # published rows, or published counts
+    loaded.published("age-diagnosis").to_pandas()          # published rows, or published counts
     loaded.marginal("age", "diagnosis")                # every declared cell, published or not, with an interval
-    loaded.count({"age": (40, 65), "sex": "female"})   # from the best table that covers it
+    loaded.count("age >= 40 and sex = 'female'")       # from all tables that hold the attributes
+    loaded.mean("income", by="sex")                    # the verbs of `shoal.language.interface`, as a session has them
 
 A release holds tables of rows (each stands for 1/beta records on average), tables of noisy counts, or both; a release of the
 method synthetic holds a file of synthetic rows beside its counts.
@@ -25,6 +26,8 @@ from shoal.assess.release.sealed_folder import SealedFolder, reading
 from shoal.assess.release.view import NO_PLAN, LockedDomains, PublishedView, read_plan, read_view
 from shoal.data.archive import UnpackedRelease, is_archive
 from shoal.errors import UsageError, VerificationError, visible
+from shoal.language.interface import LEVEL, PriceTerms, QueryInterface
+from shoal.language.result import FrameKind, Result
 
 if TYPE_CHECKING:
     from shoal.assess.frame.centroids import CentroidRelease
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
     from shoal.assess.frame.recoded import RecodedRelease
     from shoal.assess.release.condition import Where
     from shoal.assess.release.consistency import ConsistentViews
-    from shoal.assess.release.estimate import Estimate, MarginalEstimate
+    from shoal.assess.release.estimate import MarginalEstimate
     from shoal.assess.release.joint_model import ConsistentCounts
     from shoal.assess.release.synthetic import PublishedSyntheticTable, SyntheticTable
     from shoal.chance.source import Source
@@ -46,12 +49,10 @@ _TREATED = {
     "replace": " after those with rare values were given others",
 }
 """What was done to the rows of a table before a plain sample was drawn, where that changes what is counted."""
-LEVEL = 0.95
-"""The level of an interval, unless another is given: the probability that it contains the true number."""
 
 
 @dataclass(frozen=True)
-class LoadedRelease:
+class LoadedRelease(QueryInterface):
     """A release that was read from its folder. Tables are read when they are first asked for."""
 
     folder: Path
@@ -69,6 +70,9 @@ class LoadedRelease:
     """The temporary folder of an archive, which exists as long as this object does."""
     schema: Schema | None = field(default=None, repr=False, compare=False)
     """The attributes as the locked policy declares them, by which written conditions are typed."""
+
+    frames: FrameKind | None = field(default=None, repr=False, compare=False)
+    """The kind of frame that results come in; None for the first kind that is installed."""
 
     def __repr__(self) -> str:
         parts = []
@@ -126,7 +130,7 @@ class LoadedRelease:
             )
         return self.schema
 
-    def table(self, name: str | None = None) -> PublishedTable:
+    def published(self, name: str | None = None) -> PublishedTable:
         """Give one table by name; without a name, the only table of the release."""
         if name is None and len(self.tables) == 1:
             return self.tables[0]
@@ -186,33 +190,20 @@ class LoadedRelease:
 
         return marginal(self, attributes, level)
 
-    def count(self, where: Where, *, level: float = LEVEL) -> Estimate:
-        """Estimate how many records satisfy a condition, from all tables that hold its attributes.
+    def _answer(self, kind: str, options: dict[str, Any], level: float, price: PriceTerms) -> Result:
+        """The result of a question; what it may cost plays no part, because a release costs nothing."""
+        del price
+        from shoal.assess.release.answers.verbs import answer
 
-        Arguments  `where`: a condition such as {"age": (40, 65), "sex": "female"}, see `condition`; `level`: of the interval
-        Raises     UsageError for a condition that the release cannot answer, ParameterError for a level that is none
-        """
-        from shoal.assess.release.answer import count
+        return answer(self, kind, options, level).with_frames(self.frames)
 
-        return count(self, where, level)
-
-    def share(self, where: Where, *, level: float = LEVEL) -> Estimate:
-        """Estimate which share of all records satisfies a condition.
-
-        Arguments  `where` and `level` as in `count`
-        Raises     as `count` does
-        """
-        from shoal.assess.release.answer import share
-
-        return share(self, where, level)
-
-    def total(self, *, level: float = LEVEL) -> Estimate:
+    def total(self, *, level: float = LEVEL) -> Result:
         """Estimate how many records there are, from all tables."""
-        from shoal.assess.release.answer import total
+        return self.count(level=level)
 
-        return total(self, level)
-
-    estimate = count
+    def odds_ratio(self, where: Where, other: Where, *, level: float = LEVEL) -> Result:
+        """Estimate the odds of a condition where another one holds, divided by its odds where the other does not hold."""
+        return self._ask("odds ratio", {"numerator": where, "denominator": other}, level, {})
 
     def consistent(self) -> ConsistentViews | ConsistentCounts:
         """Make all tables agree with each other, with estimates for suppressed cells.

@@ -101,7 +101,7 @@ def _labels(attribute: Attribute, level: int, value: object) -> ValueSet:
             f"attribute '{attribute.name}': no label of level {level}", came=excerpt(value), allowed="a label, or a set"
         )
     if level == 0:
-        return reduce(lambda one, other: one.union(other), [_declared(attribute, each) for each in several])
+        return reduce(lambda one, other: one.union(other), [declared_value(attribute, each) for each in several])
     return values_under(attribute, level, [spell(each) for each in several])
 
 
@@ -175,7 +175,7 @@ def _single(attribute: Attribute, given: object) -> ValueSet:
     refused: UsageError | None = None
     if as_value:
         try:
-            own = _declared(attribute, value)
+            own = declared_value(attribute, value)
         except UsageError as error:
             refused = error
     if len(labels) > 1:
@@ -211,7 +211,7 @@ def _explicit(name: str, given: object) -> tuple[object, bool, bool]:
     return value, kind == "label", kind == "value"
 
 
-def _declared(attribute: Attribute, value: object) -> ValueSet:
+def declared_value(attribute: Attribute, value: object) -> ValueSet:
     """A declared value; UsageError for one that no row can have."""
     domain = ranked_domain(attribute, PURPOSE)
     if domain is None:

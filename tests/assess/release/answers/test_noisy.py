@@ -98,12 +98,12 @@ def test_the_answer_says_what_it_comes_from(tmp_path):
     loaded = load(release(tmp_path / "r", np.random.default_rng(3)))
     assert repr(loaded) == f"<LoadedRelease {loaded.folder}: 6 tables of noisy counts of a0, a1, a2>"
     one = loaded.count({"a0": "v01"})
-    assert one.view == "a0 and 2 other tables"
+    assert one.source == "a0 and 2 other tables"
     assert one.method == MEAN
     pair = loaded.count({"a0": "v01", "a1": "v02"})
-    assert (pair.view, pair.method) == ("a0-a1", SUM)
+    assert (pair.source, pair.method) == ("a0-a1", SUM)
     assert pair.high - pair.low == 2 * np.ceil(1.96 * SIGMA * np.sqrt(1) - 0.5)
-    assert loaded.total().view == "a1 and 2 other tables" or loaded.total().method == MEAN
+    assert loaded.total().source == "a1 and 2 other tables" or loaded.total().method == MEAN
     wide = loaded.marginal("a1", "a2")
     assert (wide.view, wide.published.all(), wide.covered.any()) == ("a1-a2", True, False)
     assert "noisy" in wide.method
@@ -115,17 +115,17 @@ def test_a_total_that_other_tables_know_helps_a_broad_condition(tmp_path):
     broad = loaded.count([{"a0": {"v00", "v01", "v02"}}, {"a1": {"v00", "v01"}}])
     alone = 2 * np.ceil(1.96 * SIGMA * np.sqrt(11))
     assert broad.high - broad.low < 0.8 * alone
-    assert broad.view == "a0-a1 and 2 other tables"
+    assert broad.source == "a0-a1 and 2 other tables"
 
 
 def test_tables_of_rounds_answer_one_by_one(tmp_path):
     """A later table may have been chosen because of the noise of an earlier one, so the two are not averaged."""
     loaded = load(release(tmp_path / "r", np.random.default_rng(3), kind="rounds"))
     assert [table.stage for table in loaded.counts] == [0, 0, 0, 1, 2, 3]
-    assert loaded.count({"a0": "v01", "a1": "v02"}).view == "a0-a1"
+    assert loaded.count({"a0": "v01", "a1": "v02"}).source == "a0-a1"
     declared = load(release(tmp_path / "d", np.random.default_rng(3), singles=0))
     assert {table.stage for table in declared.counts} == {1}
-    assert declared.count({"a0": "v01"}).view == "a0 and 5 other tables"
+    assert declared.count({"a0": "v01"}).source == "a0 and 5 other tables"
 
 
 # --- conditions that cut bins ---------------------------------------------------------------------------------------
@@ -194,17 +194,17 @@ def test_rows_and_counts_answer_together(tmp_path):
     assert loaded.names == ("a0-a1", "a0", "a1", "a2", "counts/a0-a1", "a0-a2", "a1-a2")
     found = loaded.count({"a0": "v01", "a1": "v02"})
     assert found.low <= TRUTH[1, 2].sum() <= found.high
-    assert found.view == "counts/a0-a1, with a0-a1"
+    assert found.source == "counts/a0-a1, with a0-a1"
     assert "half the risk" in found.method
-    assert loaded.table("a0-a1").k == 20
+    assert loaded.published("a0-a1").k == 20
     only = loaded.count({"a2": "v01"})
-    assert only.view.startswith("a2")
+    assert only.source.startswith("a2")
 
 
 def test_the_narrower_of_the_two_gives_the_estimate(tmp_path):
     loaded = mixed(tmp_path / "r", beta="0.99", sigma="500")
     found = loaded.count({"a0": "v01", "a1": "v02"})
-    assert found.view == "a0-a1, with counts/a0-a1"
+    assert found.source == "a0-a1, with counts/a0-a1"
     assert found.high - found.low < 200
 
 

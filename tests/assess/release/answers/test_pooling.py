@@ -211,7 +211,7 @@ def test_pooling_narrows_and_the_model_is_nearer(tmp_path):
     alone = load(write_release(tmp_path / "one", {"age-sex": views["age-sex"]}, k=12, beta="0.2"))
     wide, narrow = alone.count({"sex": "f"}), loaded.count({"sex": "f"})
     assert narrow.high - narrow.low < 0.9 * (wide.high - wide.low)
-    assert narrow.view == "sex-place and 1 other view"
+    assert narrow.source == "sex-place and 1 other view"
     assert "model-based" in narrow.method
     assert "published count" in wide.method
     wide, narrow = mean(alone, "age", {}, LEVEL), mean(loaded, "age", {}, LEVEL)
@@ -225,8 +225,8 @@ def test_a_table_that_was_a_sample_is_not_pooled(tmp_path):
     published(folder, made_world(rng), rng)
     loaded = load(folder)
     object.__setattr__(loaded, "was_sampled_before", True)
-    assert loaded.count({"sex": "f"}).view == "sex-place"
-    assert loaded.total().view == "sex-place"
+    assert loaded.count({"sex": "f"}).source == "sex-place"
+    assert loaded.total().source == "sex-place"
 
 
 @pytest.mark.slow

@@ -10,14 +10,16 @@ alone, of a known distribution, and an m is excluded where the sum is larger tha
 (Fieller). A cell that lies across the condition, or that may hold missing values, enters at its worst: with min(x − m, 0), and no
 negative count.
 
-The estimate puts the records of a label at its middle, the records of a model at the middle of each piece of the domain.
+The estimate puts the records of a label at its middle, the records of a model at the middle of each piece of the domain. It is
+NaN where nothing published says that there is any record; the interval holds all the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import log, sqrt
+from math import isnan, log, nan, sqrt
+from typing import Self
 
 import numpy as np
 
@@ -55,32 +57,32 @@ SUM = "the mean's interval times that of the number of records with a value, eac
 _STEPS = 60
 
 
-def mean(loaded: LoadedRelease, attribute: str, where: Where, level: float) -> Estimate:
+Bounds = tuple[float, float]
+"""Numbers below the first count as the first, numbers above the second as the second."""
+
+
+def mean(loaded: LoadedRelease, attribute: str, where: Where, level: float, bounds: Bounds | None = None) -> Estimate:
     """Estimate the mean of a number over the records that satisfy a condition and have one.
 
-    Arguments  `attribute`: an integer or decimal with a bounded domain; `where` and `level` as in `count`
+    Arguments  `attribute`: an integer or decimal with a bounded domain; `where` and `level` as in `count`; `bounds`: numbers
+               beyond them count as the nearest of them
     Raises     UsageError for an attribute that is no number or has no bounds, and as `count` does
     """
-    asked = _Asked.of(loaded, attribute, condition(loaded, where))
-    covering = loaded.covering(asked.named)
-    tables = first_stage([table for table in covering if isinstance(table, PublishedCountTable)])
-    if tables:
-        return asked.from_counts(tables, level)
-    return asked.from_rows(ordered_views(loaded, asked.wanted, asked.axes, Within(asked.every)), level)
+    return BoundedMean.of(loaded, attribute, condition(loaded, where), bounds).estimate(level)
 
 
-def sum_of(loaded: LoadedRelease, attribute: str, where: Where, level: float) -> Estimate:
+def sum_of(loaded: LoadedRelease, attribute: str, where: Where, level: float, bounds: Bounds | None = None) -> Estimate:
     """Estimate the sum of a number over the records that satisfy a condition and have one.
 
     Arguments and Raises  as in `mean`
     """
     each = 1 - risk_of(level) / 2
     wanted = condition(loaded, where)
-    middle = mean(loaded, attribute, wanted, each)
+    middle = mean(loaded, attribute, wanted, each, bounds)
     counted = count(loaded, both(loaded, wanted, [{attribute: _number(loaded, attribute)}]), each)
     corners = [one * other for one in (middle.low, middle.high) for other in (counted.low, counted.high)]
     low, high = min(corners), max(corners)
-    value = min(max(middle.value * counted.value, low), high)
+    value = min(max(0.0 if isnan(middle.value) else middle.value * counted.value, low), high)
     return Estimate(value, low, high, level, middle.view, f"{SUM}; {middle.method}", loaded.records)
 
 
@@ -106,16 +108,17 @@ def _number(loaded: LoadedRelease, attribute: str) -> Label:
 
 @dataclass(frozen=True)
 class _LabelEnds:
-    """Between which ends, as shares of the domain, a label's numbers lie, and whether it has any, and nothing else."""
+    """The ends of a label's values, as shares of their range, where they are put, and whether it has values, and nothing else."""
 
     low: Floats
     high: Floats
+    middle: Floats
     some: Mask
     only: Mask
 
 
 @dataclass(frozen=True)
-class _Asked:
+class BoundedMean:
     """A mean that is asked for: the attribute, the condition, and the domain of the attribute."""
 
     loaded: LoadedRelease
@@ -128,10 +131,11 @@ class _Asked:
     """1 for whole numbers: a label [3, 5) holds 3 and 4."""
 
     @classmethod
-    def of(cls, loaded: LoadedRelease, attribute: str, wanted: Condition) -> _Asked:
+    def of(cls, loaded: LoadedRelease, attribute: str, wanted: Condition, bounds: Bounds | None = None) -> Self:
+        """A mean of an attribute under a condition; UsageError for an attribute without bounds of its own."""
         ((low, high),) = _number(loaded, attribute).spans
         step = 1 if loaded.meanings(attribute)[0].type.discrete else 0
-        start, end = float(low or 0), float((high or 0) - step)
+        start, end = (float(low or 0), float((high or 0) - step)) if bounds is None else bounds
         axes = condition_axes(loaded, [{attribute: Label(attribute, everything=True)}, *wanted])
         return cls(loaded, attribute, wanted, axes, start, max(end - start, 1e-300), float(step))
 
@@ -144,6 +148,22 @@ class _Asked:
     def named(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys([*(name for each in self.wanted for name in each), self.attribute]))
 
+    def estimate(self, level: float) -> Estimate:
+        """Estimate it from noisy counts where tables of them hold the attributes, else from rows."""
+        covering = self.loaded.covering(self.named)
+        tables = first_stage([table for table in covering if isinstance(table, PublishedCountTable)])
+        if tables:
+            return self.from_counts(tables, level)
+        return self.from_rows(ordered_views(self.loaded, self.wanted, self.axes, Within(self.every)), level)
+
+    def _values(self, low: float, high: float) -> tuple[float, float, float]:
+        """The least and the largest value of numbers between two shares of the domain, and where such numbers are put."""
+        return low, high, (low + high) / 2
+
+    def _rescale(self, share: float) -> float:
+        """A mean as a share of the range of the values, in the units of the answer."""
+        return self.start + self.width * share
+
     def _span(self, span: Span) -> tuple[float, float]:
         low, high = span
         first = self.start if low is None else float(low)
@@ -155,9 +175,9 @@ class _Asked:
         ends = [[self._span(span) for span in own] or [(0.0, 0.0)] for own in spans]
         some = np.array([bool(own) for own in spans])
         gaps = np.array([label.missing or label.everything for label in meaning.labels])
-        low = np.array([min(first for first, _ in own) for own in ends])
-        high = np.array([max(last for _, last in own) for own in ends])
-        return _LabelEnds(low, high, some, some & ~gaps)
+        values = [self._values(min(first for first, _ in own), max(last for _, last in own)) for own in ends]
+        low, high, middle = (np.array(each, dtype=np.float64) for each in zip(*values, strict=True))
+        return _LabelEnds(low, high, middle, some, some & ~gaps)
 
     def from_rows(self, views: Sequence[PublishedView], level: float) -> Estimate:
         """Estimate from published rows of these views."""
@@ -173,8 +193,8 @@ class _Asked:
     def _estimate(
         self, value: float | None, low: float, high: float, level: float, source: str, method: str
     ) -> Estimate:
-        value = (low + high) / 2 if value is None else min(max(value, low), high)
-        value, low, high = (self.start + self.width * end for end in (value, low, high))
+        value = nan if value is None else min(max(value, low), high)
+        value, low, high = (self._rescale(end) for end in (value, low, high))
         return Estimate(value, low, high, level, source, method, self.loaded.records)
 
     def _sampled(self, view: PublishedView) -> tuple[SampledValues, SampledValues, tuple[float, float]]:
@@ -196,7 +216,7 @@ class _Asked:
                 unknown = float("inf")
             else:
                 perhaps = perhaps + np.where(ends.some, np.maximum(cells - shown, 0) * (view.k - 1), 0)
-        middles = (ends.low + ends.high) / 2
+        middles = ends.middle
         inner = np.bincount(own, np.where(ends.some[own], share * counts, 0.0), many)
 
         def with_unknown(values: Floats) -> SampledValues:
@@ -235,9 +255,9 @@ class _Asked:
             shares.append(pieces.even_split(pieces.membership(resolve_masks(pieces, atoms))))
         table = model.spread_table(self.named, shares) * truth_table(truths, len(self.wanted))
         weights = table.sum(tuple(range(table.ndim - 1)))
-        spans = [self._span(span) for span in pieces.spans if span is not None]
+        middles = [self._values(*self._span(span))[2] for span in pieces.spans if span is not None]
         held = np.array([span is not None for span in pieces.spans])
-        return _middle([(float((weights[held] * np.mean(spans, axis=1)).sum()), float(weights[held].sum()))])
+        return _middle([(float((weights[held] * np.array(middles)).sum()), float(weights[held].sum()))])
 
     def from_counts(self, tables: Sequence[PublishedCountTable], level: float) -> Estimate:
         """Estimate from tables of noisy counts that were measured at one stage: the one with the least noise."""
@@ -282,7 +302,7 @@ class _Asked:
         low = lower(spread(ends.low))
         high = max(low, 1 - lower(spread(1 - ends.high)))
         inner = np.maximum(counts, 0) * share * spread(ends.some)
-        value = _middle([(float((inner * spread((ends.low + ends.high) / 2)).sum()), float(inner.sum()))])
+        value = _middle([(float((inner * spread(ends.middle)).sum()), float(inner.sum()))])
         return self._estimate(value, low, high, level, table.name, NOISY)
 
     @staticmethod

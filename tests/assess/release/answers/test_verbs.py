@@ -1,0 +1,123 @@
+"""The verbs of a release: groups are conditions, estimates are those of the estimators, and what cannot be is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import shoal
+from shoal.assess.release import answer
+from shoal.assess.release.answers import mean as means
+from shoal.assess.release.answers.verbs import ESTIMATORS, NOBODY
+from shoal.datasets.visits import write_policy, write_visits
+from shoal.errors import ParameterError, UsageError
+from shoal.language.interface import LEVEL
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def received(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("received")
+    shown = {"show": "counts", "workload": [["age", "sex"], ["stay", "age"], ["income", "sex"], ["visit"]]}
+    changes = {"release.recoding": None, "release.sampling": None, "release.views": shown, "release.epsilon": "3"}
+    policy = shoal.Policy.load(write_policy(folder)).with_changes({**changes, "budget": None})
+    data = write_visits(folder / "visits.csv", 3_000, seed=3)
+    shoal.release(policy, data, folder / "visits", ledger=folder / "ledger.sqlite", new_ledger=True, report=False)
+    return shoal.load(folder / "visits", verify=False, frames="arrow")
+
+
+def test_one_value_is_the_estimate_of_its_estimator(received):
+    where = {"age": (40, None)}
+    for found, known in (
+        (received.count(where), answer.count(received, where, LEVEL)),
+        (received.share(where), answer.share(received, where, LEVEL)),
+        (received.mean("stay", where), means.mean(received, "stay", where, LEVEL)),
+        (received.sum("stay", where, level=0.8), means.sum_of(received, "stay", where, 0.8)),
+        (received.total(), answer.total(received, LEVEL)),
+    ):
+        assert (found.value, found.low, found.high) == (known.value, known.low, known.high)
+        assert found.method == known.method
+        assert (found.epsilon, found.delta, found.free) == (0, 0, True)
+        assert found.source == known.view
+    assert received.sum("stay", level=0.8).level == 0.8
+
+
+def test_each_group_is_a_condition(received):
+    found = received.count("age >= 20", by=["sex", {"attribute": "age", "edges": [30, 60]}])
+    assert found.by == ("sex", "age")
+    middle = received.count("age >= 30 and age < 60 and sex = 'female'")
+    assert (found["female", "[30, 60)"].value, found["female", "[30, 60)"].high) == (middle.value, middle.high)
+    labels = received.known_schema["age"].hierarchy.labels(4)
+    by_level = received.mean("stay", by="age@4")
+    assert [row.labels[0] for row in by_level] == [*labels, "(missing)"]
+    first = received.mean("stay", f"age@4 = '{labels[0]}'")
+    assert (by_level[labels[0]].value, by_level[labels[0]].low) == (first.value, first.low)
+
+
+def test_histogram_table_and_count_by_are_one(received):
+    assert received.histogram("age@4").rows == received.count(by="age@4").rows
+    assert received.table("sex", "age@4").rows == received.count(by=["sex", "age@4"]).rows
+    assert len(received.histogram("sex", values=["male"])) == 3  # male, all others, missing
+    assert received.histogram("sex", values=["male"])["(other)"].value == pytest.approx(
+        sum(received.count(by="sex")[name].value for name in ("female", "other")), abs=60
+    )
+
+
+def test_dates_come_as_dates_and_frames_as_asked_for(received):
+    found = received.quantile("visit", "0.5")
+    assert found.low <= found.value <= found.high
+    assert found.value[:3] == "202"
+    assert received.mean("income", by="sex").frame.column_names == ["sex", "value", "low", "high", "note"]
+
+
+def test_ratios_of_sums_counts_and_conditions(received):
+    days = received.ratio("stay", "age")
+    assert days.low <= days.value <= days.high
+    assert received.ratio("sex = 'female'").value == received.share({"sex": "female"}).value
+    per_person = received.ratio("stay", "age >= 0")
+    assert per_person.low <= received.mean("stay").value <= per_person.high
+    assert received.ratio("age >= 60", "age >= 30").value < 1
+
+
+def test_a_group_that_nothing_is_published_of_has_no_mean(tmp_path):
+    from tests.assess.release.released import cuts, keep, write_release
+
+    counts = np.array([[40, 0], [60, 0]])
+    rules = [cuts("age", [50], 0, 99), keep("sex", ["f", "m"])]
+    loaded = shoal.load(write_release(tmp_path / "r", {"age-sex": (rules, counts)}), verify=False)
+    found = loaded.mean("age", {"sex": "m"})
+    assert (found.value, found.note) == (None, NOBODY)
+    assert found.low < found.high
+
+
+@pytest.mark.parametrize(
+    ("ask", "wrong"),
+    [
+        (lambda one: one.mean("incom"), "arithmetic on columns is for sessions; got incom; did you mean 'income'"),
+        (lambda one: one.mean("income / 12"), "arithmetic on columns is for sessions"),
+        (lambda one: one.mean(3), "named by a text"),
+        (lambda one: one.mean("sex"), "is no number"),
+        (lambda one: one.count(by="income"), "values cannot be listed"),
+        (lambda one: one.count(by=["sex", "sex@1"]), "twice"),
+        (lambda one: one.count(by=[]), "groups of an unknown form"),
+        (lambda one: one.table(), "at least one attribute"),
+        (lambda one: one.table("age", "stay"), "too many groups; got 40,992|too many groups"),
+        (lambda one: one.sum("stay", bounds=(3,)), "bounds are two numbers"),
+        (lambda one: one.quantile("stay", bounds=(0, 3)), "takes no bounds"),
+    ],
+)
+def test_what_a_release_cannot_answer_is_refused(received, ask, wrong):
+    with pytest.raises(UsageError, match=wrong):
+        ask(received)
+
+
+def test_levels_and_bounds_that_are_none_are_refused(received):
+    with pytest.raises(ParameterError, match="level of an interval"):
+        received.count(level=1)
+    with pytest.raises(ParameterError, match="not in increasing order"):
+        received.mean("stay", bounds=(9, 3))
+
+
+def test_every_kind_of_question_has_an_estimator():
+    assert {"count", "sum", "mean", "variance", "quantile", "ratio"} <= set(ESTIMATORS)
