@@ -11,6 +11,7 @@ import click
 
 from shoal.cli.terminal import numbers, output, progress
 from shoal.cli.terminal.command import command, json_option, ledger_option
+from shoal.cli.terminal.policy_file import load_policy
 from shoal.cli.terminal.rejected_values import show_rejected, show_values_option
 from shoal.cli.terminal.table_source import data_argument
 from shoal.errors import UsageError
@@ -65,15 +66,16 @@ def check(
     record in the ledger: a plan that is changed after it may have been chosen by what was seen, and its certificate says so.
     """
     from shoal.assess.disclosure.check import check as observe
+    from shoal.engine.base import open_engine
     from shoal.ledger.ledger import record_look
-    from shoal.policy.policy import Policy
 
     least = None if target is None else numbers.read_whole(target, "k")
-    asked = Policy.load(policy)
-    with progress.spinner("counting"), show_rejected(data, asked.schema, show=show_values):
+    asked = load_policy(policy)
+    with progress.stages() as stage, show_rejected(data, asked.schema, show=show_values):
         found = observe(
-            data, asked, levels=_levels(levels), lenient=lenient, recursive_c=float(numbers.read_number(c, "c"))
-        )
+            data, asked, levels=_levels(levels), lenient=lenient, recursive_c=float(numbers.read_number(c, "c")),
+            engine=open_engine(stage=stage), stage=stage,
+        )  # fmt: skip
     place = (
         None if published else record_look(asked.dataset, "check", lock=asked.confirmed_lock().sha256, ledger=ledger)
     )

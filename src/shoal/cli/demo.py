@@ -125,16 +125,23 @@ def _publish(out: Path, policy: Path, data: Path, *, assess: bool) -> tuple[Rele
     from shoal.engine.base import open_engine
     from shoal.ledger.ledger import Ledger
     from shoal.policy.policy import Policy
+    from shoal.progress import within
     from shoal.publish.plan.methods import plan
     from shoal.publish.run.release import release
     from shoal.publish.verify.release import require, verify
 
     with progress.stages() as stage, Ledger(str(out / "ledger.sqlite")) as book:
         made = release(
-            plan(Policy.load(policy)), data, out / NAME, ledger=book, engine=open_engine(), assess=assess, stage=stage
+            plan(Policy.load(policy)),
+            data,
+            out / NAME,
+            ledger=book,
+            engine=open_engine(stage=stage),
+            assess=assess,
+            stage=stage,
         )
-    with progress.spinner("verifying"):
-        checks = verify(made.folder)
+    with progress.stages("verifying") as stage:
+        checks = verify(made.folder, within(stage, "verifying"))
         require(checks)
     return made, checks
 

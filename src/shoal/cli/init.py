@@ -63,7 +63,6 @@ def init(
     Every proposal has a reason. What is read off the rows is marked as profiled until a person confirms it, and the ledger
     notes that somebody looked.
     """
-    from shoal.anonymize.generalize.base import StageProgress
     from shoal.draft.request import draft
 
     with progress.stages() as show:
@@ -72,7 +71,7 @@ def init(
             ledger=ledger,
             new_ledger=new_ledger,
             check=lambda made: made.refuse_overwriting(out, force=force),
-            progress=lambda done, total: show(StageProgress("looking at the rows", done, total)),
+            stage=show,
             **options,
         )
         written = found.save(out, force=force)

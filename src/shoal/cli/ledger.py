@@ -10,6 +10,7 @@ import click
 from shoal.cli.terminal import numbers, output
 from shoal.cli.terminal.command import command, group, json_option, ledger_option
 from shoal.cli.terminal.leftovers import recover_ledger
+from shoal.cli.terminal.policy_file import load_plan
 from shoal.errors import UsageError, VerificationError
 
 if TYPE_CHECKING:
@@ -131,10 +132,7 @@ def forecast_releases(
             "a forecast needs one cost", came="both" if policy else "none", allowed="--policy or --epsilon"
         )
     if policy is not None:
-        from shoal.policy.policy import Policy
-        from shoal.publish.plan.methods import plan
-
-        cost = plan(Policy.load(policy)).price()
+        cost = load_plan(policy).price()
     else:
         e, d = numbers.read_number(epsilon or "", "epsilon"), numbers.read_number(delta, "delta")
         cost = Cost.of(e, d, [(ApproxDP(e, d), 1)])

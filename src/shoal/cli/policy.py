@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shoal.cli.terminal import output
+from shoal.cli.terminal import output, progress
 from shoal.cli.terminal.command import command, group, json_option
+from shoal.cli.terminal.policy_file import load_policy
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,9 +43,7 @@ def policy() -> None:
 @json_option
 def check_policy(file: Path, as_json: bool) -> None:
     """Read a policy, and say what it asks for, what it promises, and what nobody has confirmed yet; no table is opened."""
-    from shoal.policy.policy import Policy
-
-    found = Policy.load(file)
+    found = load_policy(file)
     roles: dict[str, list[str]] = {}
     for attribute in found.schema.attributes:
         roles.setdefault(attribute.role.value, []).append(attribute.name)
@@ -183,22 +182,25 @@ def confirm_policy(file: Path, keys: Sequence[str], every: bool, as_json: bool) 
     """
     from shoal.files.write import write
     from shoal.policy.confirmation import confirm, find_profiled, profiled
-    from shoal.policy.policy import Policy
 
-    found = Policy.load(file)
-    waiting = profiled(found)
+    found = load_policy(file)
+    with progress.spinner("looking for what came from the data"):
+        waiting = profiled(found)
     asked = not every and not keys and bool(waiting)
     if asked:
         _refuse_nobody(waiting, as_json=as_json)
         chosen = tuple(_ask(waiting))
     else:
         chosen = waiting if every else find_profiled(found, keys)
-    made = confirm(found, chosen)
-    if chosen:
-        _refuse_changed(file, found)
-        write(file, made.dump(), force=True)
-        output.note_effect(f"{output.count_text(len(chosen), 'key')} of {file} became declared")
-    left = [each.key for each in profiled(made)]
+    with progress.stages("declaring") as stage:
+        made = confirm(found, chosen)
+        if chosen:
+            stage("writing the policy")
+            _refuse_changed(file, found)
+            write(file, made.dump(), force=True)
+            output.note_effect(f"{output.count_text(len(chosen), 'key')} of {file} became declared")
+        stage("looking for what is left")
+        left = [each.key for each in profiled(made)]
     if as_json:
         output.print_json({"file": str(file), "confirmed": [each.key for each in chosen], "left": left})
         return
@@ -250,9 +252,13 @@ def _ask(waiting: Sequence[ProfiledKey]) -> Iterator[ProfiledKey]:
 
 def _refuse_changed(file: Path, found: Policy) -> None:
     """Refuse to write over what somebody else wrote while the questions were answered."""
-    from shoal.policy.policy import Policy
+    from shoal.data.plain_file import LARGEST_YAML, read_plain_file
 
-    if Policy.load(file).text != found.text:
+    try:
+        text = read_plain_file(file, LARGEST_YAML).decode("utf-8-sig")
+    except (OSError, ValueError):
+        text = None
+    if text != found.text:
         raise UsageError(
             "the policy was changed while it was being confirmed",
             came=file,

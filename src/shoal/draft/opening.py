@@ -15,6 +15,7 @@ from shoal.engine.read.input import CSV, recognize
 from shoal.engine.read.source import StoredColumns
 from shoal.errors import DataError
 from shoal.policy.model.base import LONGEST_NAME
+from shoal.progress import Stage, silent, within
 
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _ENCODINGS = ("utf-8", "windows-1252", "iso-8859-1")
@@ -34,18 +35,24 @@ class OpenedTable:
 
 
 def open_table(
-    data: object, *, sheet: str | None = None, table: str | None = None, query: str | None = None
+    data: object,
+    *,
+    sheet: str | None = None,
+    table: str | None = None,
+    query: str | None = None,
+    stage: Stage = silent,
 ) -> OpenedTable:
     """Open a file, a database or a frame.
 
-    Arguments  `data`, a path, a URL or a frame; the sheet of a workbook, or the table or the query of a database.
+    Arguments  `data`, a path, a URL or a frame; the sheet of a workbook, or the table or the query of a database;
+               `stage`: is told what is done.
     Raises     DataError where it cannot be read; UsageError where more than one place is named.
     """
     form = replace(STANDARD, sheet=sheet, table=table, query=query)
     notes: tuple[str, ...] = ()
     if isinstance(data, str | Path) and _holds_text(Path(data)):
-        form, notes = _form_of_text(Path(data), form)
-    found = recognize(data, form)
+        form, notes = _form_of_text(Path(data), form, stage)
+    found = recognize(data, form, stage=stage)
     _refuse_names(found)
     return OpenedTable(found, form, (*notes, *_doubts_of_header(found.names)))
 
@@ -89,9 +96,9 @@ def _holds_text(path: Path) -> bool:
         return False
 
 
-def _form_of_text(path: Path, form: FileFormat) -> tuple[FileFormat, tuple[str, ...]]:
+def _form_of_text(path: Path, form: FileFormat, stage: Stage) -> tuple[FileFormat, tuple[str, ...]]:
     """The encoding and the delimiter of a CSV file, and what is to be checked."""
-    encoding = _encoding_of(path)
+    encoding = _encoding_of(path, within(stage, "finding the encoding"))
     notes: tuple[str, ...] = ()
     if encoding in _ENCODINGS[1:]:
         notes = (f"the file is not in UTF-8 and was read as {encoding}: check that letters with accents are right",)
@@ -109,17 +116,17 @@ def _count_names(path: Path, form: FileFormat) -> int:
         return 0
 
 
-def _encoding_of(path: Path) -> str:
+def _encoding_of(path: Path, stage: Stage) -> str:
     """The first encoding in which every byte is a letter; a byte order mark decides before."""
     head = next(blocks_of(path), b"")[:4]
     marked = next((name for mark, name in _MARKS if head.startswith(mark)), None)
-    return marked or next(name for name in _ENCODINGS if _decodes(path, name))
+    return marked or next(name for name in _ENCODINGS if _decodes(path, name, stage))
 
 
-def _decodes(path: Path, encoding: str) -> bool:
+def _decodes(path: Path, encoding: str, stage: Stage) -> bool:
     decoder = codecs.getincrementaldecoder(encoding)()
     try:
-        for block in blocks_of(path):
+        for block in blocks_of(path, stage=stage):
             decoder.decode(block)
         decoder.decode(b"", final=True)
     except UnicodeDecodeError:

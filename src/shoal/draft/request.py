@@ -10,6 +10,7 @@ from shoal.draft.draft import Draft, draft_table
 from shoal.draft.opening import open_table
 from shoal.draft.sources import read_sources
 from shoal.ledger.ledger import open_ledger, record_look
+from shoal.progress import Stage, report_progress, silent
 
 
 def draft(
@@ -27,13 +28,13 @@ def draft(
     ledger: str | Path | None = None,
     new_ledger: bool = False,
     check: Callable[[Draft], None] = lambda _: None,
-    progress: Callable[[int, int], None] = lambda _done, _total: None,
+    stage: Stage = silent,
 ) -> Draft:
     """Draft a policy for a table; see `shoal.draft`.
 
-    `check` may refuse the draft before the look is noted; `progress` is told the rows that were read, and all.
+    `check` may refuse the draft before the look is noted; `stage` is told what is done.
     """
-    opened = open_table(data, sheet=sheet, table=table, query=query)
+    opened = open_table(data, sheet=sheet, table=table, query=query, stage=stage)
     beside, notes = read_sources(
         opened.stored.names, codebook=codebook, population=population, hierarchies=hierarchies, settings=settings
     )
@@ -44,7 +45,7 @@ def draft(
         return made
     named = None if ledger is None else str(ledger)
     open_ledger(named, new=new_ledger).close()  # a ledger that is not there is an error before anything is looked at
-    made = draft_table(opened, beside=beside, dataset=dataset, progress=progress)
+    made = draft_table(opened, beside=beside, dataset=dataset, progress=report_progress(stage, "looking at the rows"))
     check(made)
     noted = record_look(made.dataset, "init", ledger=named, begin=True)
     return made if noted is None else made.with_look(noted)

@@ -28,6 +28,7 @@ from shoal.data.schema import Schema
 from shoal.data.type import Type
 from shoal.errors import PreconditionError, UsageError
 from shoal.guarantee.unit import Unit
+from shoal.progress import Stage, silent
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -229,10 +230,11 @@ ENGINES = ("duckdb",)
 """The names that `open_engine` accepts."""
 
 
-def open_engine(engine: str | Engine = "duckdb") -> Engine:
+def open_engine(engine: str | Engine = "duckdb", stage: Stage = silent) -> Engine:
     """Give the engine of this name with its usual settings, or the engine itself where one is handed in.
 
-    Arguments  `engine`: "duckdb", or a value that fulfils the `Engine` protocol, such as `DuckDB(memory="4GB")`
+    Arguments  `engine`: "duckdb", or a value that fulfils the `Engine` protocol, such as `DuckDB(memory="4GB")`;
+               `stage`: is told how far reading a table has come, where the engine is named
     Raises     UsageError where the name is not in `ENGINES`
 
     >>> open_engine("duckdb").name
@@ -244,7 +246,7 @@ def open_engine(engine: str | Engine = "duckdb") -> Engine:
         raise UsageError("no such engine", came=engine, allowed=", ".join(ENGINES))
     from shoal.engine.duckdb.engine import DuckDB
 
-    return DuckDB()
+    return DuckDB(stage=stage)
 
 
 def bound_contributions(table: Table, unit: Unit, words: RowWords, theorem: str) -> Table:

@@ -24,6 +24,7 @@ from shoal.engine.read.foreign.address import mask_secrets, parse_address, show_
 from shoal.engine.read.storage import EXACT
 from shoal.engine.write import whole_or_nothing
 from shoal.errors import DataError, ShoalError, UsageError
+from shoal.progress import Stage, each_of, silent
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,7 +53,9 @@ class _Limits:
 _LIMITS: Final = {".dta": _Limits(32, 80, 32_000, 2_000), ".sav": _Limits(64, 256, 120, 32_767)}
 
 
-def write_statistical(path: Path, table: pa.Table, codebook: Codebook | None = None) -> dict[str, str]:
+def write_statistical(
+    path: Path, table: pa.Table, codebook: Codebook | None = None, stage: Stage = silent
+) -> dict[str, str]:
     """Write a table as a file of Stata (.dta) or SPSS (.sav, .zsav), with labels; give the name that each column got.
 
     Numbers, dates, times and text keep their kind; truth values become 0 and 1. A column of text whose values the codebook lists
@@ -73,7 +76,8 @@ def write_statistical(path: Path, table: pa.Table, codebook: Codebook | None = N
     kind = ".sav" if suffix == ".zsav" else suffix
     names = _allowed_names(table.column_names, kind)
     columns, labels, value_labels = {}, {}, {}
-    for name, column in zip(table.column_names, table.columns, strict=True):
+    for name in each_of(table.column_names, stage, "preparing the columns"):
+        column = table.column(name)
         described = (codebook.get(name) if codebook else None) or ColumnDescription(name)
         columns[names[name]], listed = _coded(column, described, _LIMITS[kind])
         shown = described.label or ("" if names[name] == name else name)
@@ -82,6 +86,7 @@ def write_statistical(path: Path, table: pa.Table, codebook: Codebook | None = N
         if listed:
             value_labels[names[name]] = {code: _cut(text, _LIMITS[kind].value_label) for code, text in listed.items()}
     writer, frame = _program(suffix, columns)
+    stage("writing the file")
     with whole_or_nothing(path) as part:
         failed = None
         try:
@@ -237,7 +242,9 @@ def _cut(text: str, most: int) -> str:
 # --- databases ------------------------------------------------------------------------------------------------------
 
 
-def write_database(address: str, name: str, table: pa.Table, codebook: Codebook | None = None) -> None:
+def write_database(
+    address: str, name: str, table: pa.Table, codebook: Codebook | None = None, stage: Stage = silent
+) -> None:
     """Write a table as a new table of a database, with the types of its columns; labels of columns become comments on them.
 
     Where the codebook has labels of values, a second table NAME_codebook has them: column_name, value, label. A name with a point
@@ -254,7 +261,7 @@ def write_database(address: str, name: str, table: pa.Table, codebook: Codebook 
     try:
         engine = sa.create_engine(url, poolclass=sa.pool.NullPool)
         with contextlib.closing(engine.connect()) as connection:
-            return _write_tables(connection, name, table, codebook, shown)
+            return _write_tables(connection, name, table, codebook, shown, stage)
     except ShoalError as error:
         failed = error
     except (ImportError, sa.exc.NoSuchModuleError):
@@ -273,7 +280,9 @@ def write_database(address: str, name: str, table: pa.Table, codebook: Codebook 
     raise failed
 
 
-def _write_tables(connection: sa.Connection, name: str, table: pa.Table, codebook: Codebook | None, shown: str) -> None:
+def _write_tables(
+    connection: sa.Connection, name: str, table: pa.Table, codebook: Codebook | None, shown: str, stage: Stage
+) -> None:
     import sqlalchemy as sa
 
     point = name.partition(".")
@@ -294,7 +303,7 @@ def _write_tables(connection: sa.Connection, name: str, table: pa.Table, codeboo
             for each in made:
                 each.create(connection)  # fails where another program has made one meanwhile, which stays
                 own.append(each)
-            for batch in table.to_batches(max_chunksize=PART):
+            for batch in each_of(table.to_batches(max_chunksize=PART), stage, "writing the rows"):
                 connection.execute(made[0].insert(), batch.to_pylist())
             labels = _value_labels(codebook, table.column_names)
             if labels:

@@ -26,6 +26,7 @@ from shoal.model.evidence import TINY, Blocks, Collection, Evidence, rake, settl
 from shoal.model.measurement import Axis, Box, Floats, Ints, Mask, Measurement, check_input, check_size
 from shoal.model.mixture import Mixture, TargetTable, fit_mixture
 from shoal.model.paths import implied_pairs
+from shoal.progress import Stage, report_progress, silent
 
 LEAST_VARIANCE = 1.0
 """A mixture is fitted to no entry more precisely than to one record; the tables are settled by what was measured afterwards."""
@@ -136,10 +137,12 @@ def fit(
     source: Source,
     start: FittedModel | None = None,
     forbidden: Sequence[Box] = (),
+    stage: Stage = silent,
 ) -> FittedModel:
     """Fit a model to noisy tables.
 
     `start` is an earlier fit of the same attributes from which the search begins. `forbidden` are boxes that no row may lie in.
+    `stage` is told what is done.
 
     Raises     UsageError for measurements or boxes that do not belong to these attributes.
     """
@@ -147,6 +150,7 @@ def fit(
     check_input(axes, measurements, forbidden)
     atoms = atoms_of(axes, measurements, forbidden)
     collection = Collection(atoms, measurements)
+    stage("weighing the tables")
     margins = settle_margins(collection, None)
     zeros = _allowed(collection, forbidden)
     first, weighed = settle_tables(collection, margins, None, zeros)
@@ -155,7 +159,9 @@ def fit(
     implied = implied_pairs(margins, pairs, collection.total)
     targets += [TargetTable(pair, mean, 1.0 / variance) for pair, (mean, variance) in implied.items()]
     begin = None if start is None else _carry_over(start, axes, atoms, margins)
-    mixture = fit_mixture(margins, collection.coarser, targets, collection.total, source.stream("mixture"), begin)
+    report, chance = report_progress(stage, "fitting a model"), source.stream("mixture")
+    mixture = fit_mixture(margins, collection.coarser, targets, collection.total, chance, begin, report)
+    stage("making the tables agree")
     expect = {
         blocks: collection.to_blocks(
             mixture.table([collection.axis_of(block) for block in blocks]) * collection.total, blocks

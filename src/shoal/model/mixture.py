@@ -18,6 +18,7 @@ from scipy.special import ndtri
 
 from shoal.chance.source import Source
 from shoal.model.measurement import Floats, check_size
+from shoal.progress import Progress
 
 Singles = npt.NDArray[np.float32]
 Number = TypeVar("Number", Singles, Floats)
@@ -91,6 +92,7 @@ def fit_mixture(
     total: float,
     source: Source,
     start: Mixture | None = None,
+    progress: Progress = lambda _done, _total: None,
 ) -> Mixture:
     """Fit a mixture to tables: the least sum of squared differences, each weighed by its precision, and of what classes say.
 
@@ -98,7 +100,8 @@ def fit_mixture(
     whose classes say little about the attributes (their mutual information, summed over attributes) assume least.
 
     Block j < d is attribute j in its atoms; the others are (attribute, matrix from its atoms to bins). Steps are those of
-    Adam (Kingma and Ba 2015) on logits, with a rate that rises for a few steps and then falls to nothing.
+    Adam (Kingma and Ba 2015) on logits, with a rate that rises for a few steps and then falls to nothing;
+    `progress` is told how many were taken, of how many.
     """
     wide = [each for each in targets if len(each.blocks) > 1]
     if not wide:
@@ -114,6 +117,7 @@ def fit_mixture(
         rate = RATE * min(1.0, step / WARM) * (0.01 + 0.99 * 0.5 * (1 + np.cos(np.pi * step / steps)))
         for move, slope in zip(moves, slopes, strict=True):
             move.go(slope, rate, step)
+        progress(step, steps)
     return problem.mixture(logits, shares)
 
 

@@ -29,6 +29,7 @@ from shoal.engine.write import whole_or_nothing
 from shoal.engine.write_foreign import STATISTICAL, write_database, write_statistical
 from shoal.errors import UsageError
 from shoal.files.write import refuse_overwriting
+from shoal.progress import Stage, each_of, silent, within
 from shoal.publish.handbook.codebook import words_of
 from shoal.publish.handbook.content import COUNTS, NUMBERS, SYNTHETIC, Handbook, HandbookTable
 from shoal.publish.handbook.files import handbook_of
@@ -38,6 +39,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PLAIN = (".csv", ".parquet")
+WRITING = "writing the rows"
+"""The name of the stage."""
+CSV_PIECE = 1 << 16
+PARQUET_PIECE = 1 << 20
+"""Rows that are written at a time; of Parquet, the rows of a group."""
 _NUMBERS = ("noisy number of records", "lower end of its 95 % interval", "upper end of its 95 % interval")
 
 
@@ -61,12 +67,13 @@ def export(
     into: str | None = None,
     intervals: Intervals = "text",
     sets: Sets = "text",
+    stage: Stage = silent,
 ) -> ExportedTable:
     """Verify a release and write one of its tables for other programs.
 
     Arguments  `folder`: a release folder or its zip file; `target`: a file that ends in .csv, .parquet, .dta, .sav or .zsav, or
                the address of a database; `table`: which table of the release, where there are several; `into`: the name of the
-               new database table; `intervals` and `sets` as in `shoal.assess.frame.table`
+               new database table; `intervals` and `sets` as in `shoal.assess.frame.table`; `stage`: is told what is done
     Raises     UsageError for a target that exists or cannot be written, VerificationError for a release that fails a check
     """
     address = is_address(target) and isinstance(target, str)
@@ -78,7 +85,8 @@ def export(
             fix="write it outside the folder",
         )
     with open_release(Path(folder)) as where:
-        require(verify(where))
+        require(verify(where, within(stage, "verifying")))
+        stage("reading the table")
         sealed = SealedFolder.open(where)
         handbook = handbook_of(where, sealed.certificate, sealed.read("policy.lock.yaml").decode("utf-8"))
         own = _pick(handbook, table)
@@ -90,19 +98,21 @@ def export(
             allowed="a name with 'synthetic'",
         )
     raw = read_table(content, own.columns, parquet=own.form == "parquet")
-    made = typed_table(raw, [_typed(handbook, own, name) for name in own.columns], intervals=intervals, sets=sets)
+    made = typed_table(
+        raw, [_typed(handbook, own, name) for name in own.columns], intervals=intervals, sets=sets, stage=stage
+    )
     book = Codebook(tuple(_descriptions(handbook, own, made, sets)), own.file)
     if address:
-        write_database(str(target), into or "", _plain(made), book)
+        write_database(str(target), into or "", _plain(made), book, stage)
         return ExportedTable(
             f"{into} in {show_address(str(target))}", own.name, made.num_rows, tuple(made.column_names)
         )
     path = Path(target)
     names = {name: name for name in made.column_names}
     if path.suffix.lower() in STATISTICAL:
-        names = write_statistical(path, _plain(made), book)
+        names = write_statistical(path, _plain(made), book, stage)
     else:
-        _write(path, made, book)
+        _write(path, made, book, stage)
     return ExportedTable(str(path), own.name, made.num_rows, tuple(names.values()))
 
 
@@ -208,17 +218,28 @@ def _plain(table: pa.Table) -> pa.Table:
     return pa.table(columns, names=table.column_names)
 
 
-def _write(path: Path, table: pa.Table, book: Codebook) -> None:
+def _write(path: Path, table: pa.Table, book: Codebook, stage: Stage) -> None:
     """Write CSV, or Parquet with the labels in the notes of each column."""
     import pyarrow as pa
     from pyarrow import csv, parquet
 
     with whole_or_nothing(path) as part:
         if path.suffix.lower() == ".csv":
-            csv.write_csv(_plain(table), part)
+            plain = _plain(table)
+            with csv.CSVWriter(part, plain.schema) as lines:
+                for piece in each_of(_pieces(plain, CSV_PIECE), stage, WRITING):
+                    lines.write_table(piece)
             return
         fields = [field.with_metadata(_notes(book.get(field.name))) for field in table.schema]
-        parquet.write_table(pa.table(table.columns, schema=pa.schema(fields)), part)
+        described = pa.table(table.columns, schema=pa.schema(fields))
+        with parquet.ParquetWriter(part, described.schema) as groups:
+            for piece in each_of(_pieces(described, PARQUET_PIECE), stage, WRITING):
+                groups.write_table(piece)
+
+
+def _pieces(table: pa.Table, size: int) -> list[pa.Table]:
+    """The rows in pieces of so many; a table without rows is one piece."""
+    return [table.slice(first, size) for first in range(0, max(1, table.num_rows), size)]
 
 
 def _notes(described: ColumnDescription | None) -> dict[str, Any]:

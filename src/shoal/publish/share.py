@@ -9,11 +9,13 @@ import hashlib
 import os
 import re
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from shoal.errors import UsageError, VerificationError
 from shoal.files.write import refuse_overwriting, unfinished_file
+from shoal.progress import Stage, report_progress, silent, within
 from shoal.publish.folder import CERTIFICATE, PAGE, REPORT
 from shoal.publish.run.recover import recover_target
 from shoal.publish.verify.enclosure import enclosures
@@ -25,10 +27,11 @@ _BLOCK = 1 << 20
 _PORTABLE = re.compile(r"[^\x00-\x1f\x7f/\\:]{1,200}")
 
 
-def pack(folder: str | Path, out: str | Path | None = None, *, force: bool = False) -> Path:
+def pack(folder: str | Path, out: str | Path | None = None, *, force: bool = False, stage: Stage = silent) -> Path:
     """Pack a release into a zip file: its public files, the one-file verifier and a note; the same bytes each time.
 
-    Arguments  `folder` is a release folder; `out` the file, `folder`.zip when left out; `force` replaces a file that is there.
+    Arguments  `folder` is a release folder; `out` the file, `folder`.zip when left out; `force` replaces a file that is there;
+               `stage` is told what is done.
     Raises     UsageError for the custodian's folder or a file that is there; VerificationError for a release that fails a check.
     """
     recover_target(folder)
@@ -38,9 +41,10 @@ def pack(folder: str | Path, out: str | Path | None = None, *, force: bool = Fal
     if where in (target.absolute().resolve(), *target.absolute().resolve().parents):
         raise UsageError("the file would lie in the release itself", came=target, fix="choose another place")
     before = _read(where, CERTIFICATE)
-    require(verify(where))
+    require(verify(where, within(stage, "verifying")))
     listed = strict_json(before.decode("utf-8"))
     name = where.name if _PORTABLE.fullmatch(where.name) and where.name.strip(". ") else "release"
+    packed_bytes = _count_bytes(stage, sum((where / each).stat().st_size for each in listed["files"]))
     with unfinished_file(target, force=force) as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             for each in sorted([*listed["files"], PAGE, CERTIFICATE]):
@@ -49,7 +53,7 @@ def pack(folder: str | Path, out: str | Path | None = None, *, force: bool = Fal
                 elif each == CERTIFICATE:
                     _add(archive, f"{name}/{each}", before)
                 else:
-                    _copy(archive, f"{name}/{each}", where, each, listed["files"][each])
+                    _copy(archive, f"{name}/{each}", where, each, listed["files"][each], packed_bytes)
             for each, content in enclosures(name).items():
                 _add(archive, each, content)
         if _read(where, CERTIFICATE) != before:
@@ -105,7 +109,21 @@ def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
     archive.writestr(_entry(name), content)
 
 
-def _copy(archive: zipfile.ZipFile, name: str, where: Path, file: str, sha256: str) -> None:
+def _count_bytes(stage: Stage, total: int) -> Callable[[int], None]:
+    """What is told of each piece that was packed, and says how much that is of all."""
+    report, done = report_progress(stage, "packing"), 0
+
+    def add(size: int) -> None:
+        nonlocal done
+        done += size
+        report(done, total)
+
+    return add
+
+
+def _copy(
+    archive: zipfile.ZipFile, name: str, where: Path, file: str, sha256: str, packed_bytes: Callable[[int], None]
+) -> None:
     """Pack a file block by block, and refuse it if its bytes are not those that were verified."""
     entry, digest = _entry(name), hashlib.sha256()
     with _open(where, file) as source:
@@ -114,6 +132,7 @@ def _copy(archive: zipfile.ZipFile, name: str, where: Path, file: str, sha256: s
             while block := source.read(_BLOCK):
                 digest.update(block)
                 packed.write(block)
+                packed_bytes(len(block))
     if digest.hexdigest() != sha256:
         raise _changed(file)
 

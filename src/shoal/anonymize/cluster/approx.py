@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.cluster.mdav import Labels, Progress, check_points, check_size, no_progress, to_remaining_points
+from shoal.anonymize.cluster.mdav import Labels, check_points, check_size, no_progress, to_remaining_points
 from shoal.anonymize.kernel.remaining_points import RemainingPoints
+from shoal.progress import Progress
 
 Edges = dict[int, list[int]]
 """The neighbours of each record in one tree."""

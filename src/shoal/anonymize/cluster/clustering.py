@@ -22,7 +22,7 @@ from shoal.anonymize.cluster.columns import (
 )
 from shoal.anonymize.cluster.diversify import ConfidentialColumn, DiversityRequirement, diversify
 from shoal.anonymize.cluster.insensitive import insensitive
-from shoal.anonymize.cluster.mdav import Labels, Progress, check_points, mdav, no_progress, vmdav
+from shoal.anonymize.cluster.mdav import Labels, check_points, mdav, no_progress, vmdav
 from shoal.anonymize.cluster.mondrian import mondrian, strict_mondrian
 from shoal.anonymize.cluster.ranking import is_long, optimal, ranking, shortest_path
 from shoal.anonymize.kernel.remaining_points import is_much, loops
@@ -32,6 +32,7 @@ from shoal.data.schema import Attribute
 from shoal.data.type import Type
 from shoal.engine.base import Table
 from shoal.errors import InfeasibleError, ParameterError, PreconditionError, UsageError
+from shoal.progress import Progress
 
 Array = npt.NDArray[Any]
 Grouping = Literal["mdav", "vmdav", "approx", "ranking", "optimal", "insensitive", "mondrian", "strict_mondrian"]

@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.cluster.mdav import Labels, Progress, no_progress
+from shoal.anonymize.cluster.mdav import Labels, no_progress
 from shoal.errors import InfeasibleError
 from shoal.guarantee.rounding import text_near
+from shoal.progress import Progress
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]

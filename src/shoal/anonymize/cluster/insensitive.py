@@ -14,9 +14,10 @@ from itertools import islice
 import numpy as np
 
 from shoal.anonymize.cluster.columns import Array, MetricColumn
-from shoal.anonymize.cluster.mdav import Labels, Progress, check_size, no_progress
+from shoal.anonymize.cluster.mdav import Labels, check_size, no_progress
 from shoal.anonymize.cluster.ranking import Rows, runs, sorted_rows
 from shoal.errors import ParameterError, UsageError
+from shoal.progress import Progress
 
 Corner = tuple[bool, ...]
 MOST = 64

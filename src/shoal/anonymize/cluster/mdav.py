@@ -7,17 +7,14 @@ columns of different kinds and scales are made comparable.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 
 from shoal.anonymize.kernel.remaining_points import Points, RemainingPoints, remaining_points
 from shoal.errors import DataError, InfeasibleError, ParameterError
+from shoal.progress import Progress
 
 Labels = npt.NDArray[np.int32]
-Progress = Callable[[int, int], None]
-"""A function that is called with the number of records that have a cluster, and the number of all."""
 LARGEST = 1e150
 """Squares of larger numbers are infinite."""
 

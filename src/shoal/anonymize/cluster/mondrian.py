@@ -22,9 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.anonymize.cluster.columns import MetricColumn
-from shoal.anonymize.cluster.mdav import Labels, Progress, check_size, no_progress
+from shoal.anonymize.cluster.mdav import Labels, check_size, no_progress
 from shoal.anonymize.cluster.ranking import Rows, sorted_rows
 from shoal.errors import UsageError
+from shoal.progress import Progress
 
 Array = npt.NDArray[Any]
 Cuts = Callable[["_Lines", Rows, Rows, Rows, int], Rows]

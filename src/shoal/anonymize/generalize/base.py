@@ -6,34 +6,16 @@ A partition is fixed or chosen before the release; it ends in a recoding, which 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any
 
 from shoal.chance.source import Source
 from shoal.data.domain import Interval, Pattern, Values
 from shoal.data.hierarchy.level import GroupLevel, IntervalLevel, Level, MaskLevel, TopLevel, ValueLevel
 from shoal.data.schema import Attribute, Type
 from shoal.engine.base import Counts, Table
-
-Stage = Callable[[str], None]
-"""A function that is called with the name of each stage as it begins, and with a `StageProgress` as it goes on."""
-
-
-class StageProgress(str):
-    """How far a stage has come: a text such as `choosing the recoding (12 %)` that also knows its parts."""
-
-    __slots__ = ("done", "name", "total")
-
-    name: str
-    done: int
-    total: int
-
-    def __new__(cls, name: str, done: int, total: int) -> Self:
-        """The progress of a stage of which `done` steps of `total` are done."""
-        made = super().__new__(cls, f"{name} ({100 * done // max(total, 1)} %)")
-        made.name, made.done, made.total = name, done, total
-        return made
+from shoal.progress import Stage
 
 
 class Recoding(ABC):

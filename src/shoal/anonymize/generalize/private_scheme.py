@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from shoal.anonymize.generalize.base import Partition, Stage, StageProgress
+from shoal.anonymize.generalize.base import Partition
 from shoal.anonymize.generalize.lattice import GRID, Lattice
 from shoal.anonymize.generalize.scheme import Scheme
 from shoal.anonymize.generalize.scores import SCORES, Score, Target
 from shoal.anonymize.kernel.branch_and_bound import climb, scores_near_best
-from shoal.anonymize.kernel.rollup import Integers, Progress
+from shoal.anonymize.kernel.rollup import Integers
 from shoal.chance import exact
 from shoal.chance.draws import PartialScores
 from shoal.chance.source import Source
@@ -28,6 +28,7 @@ from shoal.data.schema import Schema
 from shoal.engine.base import Counts
 from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.rounding import exact_text
+from shoal.progress import Progress, Stage, StageProgress
 
 MANY = 100_000
 """From so many schemes on, the plan says beforehand that scoring them takes a while."""

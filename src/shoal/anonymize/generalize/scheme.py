@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from shoal.anonymize.generalize.base import Partition, Recoding, Stage, level_rule
+from shoal.anonymize.generalize.base import Partition, Recoding, level_rule
 from shoal.chance.source import Source
 from shoal.data.hierarchy.level import Level, ValueLevel
 from shoal.data.schema import Schema
 from shoal.engine.base import Counts, Table
+from shoal.progress import Stage
 
 
 @dataclass(frozen=True)

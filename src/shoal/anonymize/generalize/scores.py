@@ -22,11 +22,12 @@ from typing import ClassVar
 import numpy as np
 
 from shoal.anonymize.generalize.lattice import Lattice
-from shoal.anonymize.kernel.rollup import Integers, Progress, score_all
+from shoal.anonymize.kernel.rollup import Integers, score_all
 from shoal.engine.base import Counts
 from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.rounding import precise
 from shoal.guarantee.safe_k.curve import check_beta, check_k
+from shoal.progress import Progress
 
 MOST = 10**8
 """The largest k/beta for which a score that multiplies class sizes stays within 64 bits."""

@@ -27,12 +27,12 @@ from shoal.anonymize.kernel.rollup import (
     Integers,
     LatticeNode,
     LatticeSteps,
-    Progress,
     child,
     merge_columns,
     starts_of,
     throttle,
 )
+from shoal.progress import Progress
 
 Bound = Callable[[Integers], int]
 """Of class sizes: a whole number that is at least the worth of these classes, and of all divisions of them."""

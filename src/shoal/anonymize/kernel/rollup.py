@@ -37,10 +37,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import UsageError
+from shoal.progress import Progress
 
 Integers = npt.NDArray[np.int64]
-Progress = Callable[[int, int], None]
-"""A function that is called with the number of schemes that are done, and of all."""
 Worth = Callable[[Integers, Integers | None], int]
 """What a scheme is worth: called with the sizes of its classes and, if asked for, the places where runs begin."""
 

@@ -12,8 +12,7 @@ from shoal.anonymize.cluster.anatomy import anatomize, confidential_runs, join_g
 from shoal.anonymize.cluster.bucket.buckets import RankedColumn
 from shoal.anonymize.cluster.columns import Scale, columns_of, points
 from shoal.anonymize.cluster.mdav import Labels, mdav
-from shoal.anonymize.generalize.base import Stage
-from shoal.anonymize.method.microaggregation import bound_to_one_row, refuse_constant, refuse_few, report_progress
+from shoal.anonymize.method.microaggregation import bound_to_one_row, refuse_constant, refuse_few
 from shoal.anonymize.method.t_closeness import (
     FORMS,
     Array,
@@ -33,6 +32,7 @@ from shoal.guarantee.claim import Claim, Status, make_claim
 from shoal.guarantee.rounding import whole
 from shoal.guarantee.syntactic import LDiversity
 from shoal.guarantee.unit import Unit
+from shoal.progress import Stage, report_progress
 
 AnatomyGrouping = Literal["random", "confidential"]
 GROUPINGS: tuple[AnatomyGrouping, ...] = get_args(AnatomyGrouping)

@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.anonymize.cluster.lattice import AttributeLattice, ConceptLattice, NumberLattice, lattices_of
-from shoal.anonymize.generalize.base import Stage
 from shoal.anonymize.method.dp_microaggregation import CentroidTable
 from shoal.anonymize.method.safe_k import bound_rows
 from shoal.chance.source import Source
@@ -27,6 +26,7 @@ from shoal.data.type import Type
 from shoal.engine.base import Table
 from shoal.errors import ParameterError, PreconditionError
 from shoal.mechanism.boxes import BoxAttribute, BoxSetting
+from shoal.progress import Stage
 
 Array = npt.NDArray[Any]
 Codes = npt.NDArray[np.int64]

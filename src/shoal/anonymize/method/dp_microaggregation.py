@@ -15,14 +15,14 @@ from shoal.anonymize.cluster.insensitive import insensitive
 from shoal.anonymize.cluster.lattice import AttributeLattice, ConceptLattice, NumberLattice, lattices_of
 from shoal.anonymize.cluster.mdav import Labels
 from shoal.anonymize.cluster.ranking import runs, sorted_rows
-from shoal.anonymize.generalize.base import Stage
-from shoal.anonymize.method.microaggregation import bound_to_one_row, report_progress
+from shoal.anonymize.method.microaggregation import bound_to_one_row
 from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.base import Table
 from shoal.errors import ParameterError, PreconditionError
 from shoal.guarantee.centroids import CentroidAttribute, CentroidEntry, CentroidSetting
 from shoal.mechanism.staircase.distribution import LatticeDistribution
+from shoal.progress import Stage, report_progress
 
 Array = npt.NDArray[Any]
 Codes = npt.NDArray[np.int64]

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from shoal.anonymize.cluster.clustering import unused_name
-from shoal.anonymize.generalize.base import Stage
 from shoal.anonymize.generalize.lattice import Lattice
 from shoal.anonymize.generalize.scheme import Scheme
 from shoal.anonymize.generalize.search.best_scheme import BestRecoding, SearchOutcome, find_recoding
@@ -19,7 +18,7 @@ from shoal.anonymize.generalize.search.loss import LOSS_NAMES, LossName
 from shoal.anonymize.generalize.search.records import EncodedRecords, encode_records
 from shoal.anonymize.generalize.search.requirement import Requirement
 from shoal.anonymize.generalize.search.rounds import RecodedRows, published_classes
-from shoal.anonymize.method.microaggregation import bound_to_one_row, refuse_constant, report_progress
+from shoal.anonymize.method.microaggregation import bound_to_one_row, refuse_constant
 from shoal.chance.source import Source
 from shoal.data.hierarchy.level import Level, ValueLevel
 from shoal.data.schema import Attribute, Schema, Type
@@ -39,6 +38,7 @@ from shoal.guarantee.syntactic import (
     TCloseness,
 )
 from shoal.guarantee.unit import Unit
+from shoal.progress import Stage, report_progress
 
 STAGE = "searching the recoding"
 CHANCE: Randomness = "none needed"

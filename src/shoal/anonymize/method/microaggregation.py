@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from shoal.anonymize.aggregate import Show, aggregate, aggregation_rule, cluster_sizes
 from shoal.anonymize.cluster.clustering import Clustering, confidential_column
-from shoal.anonymize.cluster.mdav import Labels, Progress
-from shoal.anonymize.generalize.base import Stage, StageProgress
+from shoal.anonymize.cluster.mdav import Labels
 from shoal.chance.source import Source
 from shoal.data.schema import Attribute, Schema
 from shoal.engine.base import Table, bound_contributions
@@ -21,6 +20,7 @@ from shoal.errors import InfeasibleError, PreconditionError
 from shoal.guarantee.claim import Claim, Status, make_claim
 from shoal.guarantee.syntactic import KAnonymity, LDiversity, TCloseness
 from shoal.guarantee.unit import Unit
+from shoal.progress import Stage, report_progress
 
 Array = npt.NDArray[Any]
 ALL = "quasi-identifiers"
@@ -181,17 +181,3 @@ def refuse_no_quasi(schema: Schema) -> None:
         raise PreconditionError(
             "microaggregation-k", "the policy names no quasi-identifier", fix="give an attribute the role quasi"
         )
-
-
-def report_progress(stage: Stage, what: str) -> Progress:
-    """A progress function that reports stages, in whole percents."""
-    last = -1
-
-    def report(done: int, of: int) -> None:
-        nonlocal last
-        share = 100 * done // max(1, of)
-        if share != last:
-            last = share
-            stage(StageProgress(what, done, of))
-
-    return report

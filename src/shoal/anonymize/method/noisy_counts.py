@@ -11,7 +11,6 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.generalize.base import Stage, StageProgress
 from shoal.anonymize.generalize.tree.model import project
 from shoal.anonymize.measure.bins import AttributeBins, declared_bins, merged_bins
 from shoal.anonymize.measure.count import ExactTables
@@ -24,6 +23,7 @@ from shoal.data.cells import AttributeCells
 from shoal.engine.base import Table
 from shoal.errors import ParameterError, PreconditionError
 from shoal.guarantee.noisy_counts import CountsSetting
+from shoal.progress import Stage, StageProgress
 
 Numbers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

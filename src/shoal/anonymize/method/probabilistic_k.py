@@ -11,7 +11,6 @@ from shoal.anonymize.aggregate import cluster_sizes, shuffle
 from shoal.anonymize.cluster.clustering import Clustering, confidential_column
 from shoal.anonymize.cluster.diversify import merge_runs
 from shoal.anonymize.cluster.mdav import Labels
-from shoal.anonymize.generalize.base import Stage
 from shoal.anonymize.method.microaggregation import (
     ALL,
     MaskedMicrodata,
@@ -19,7 +18,6 @@ from shoal.anonymize.method.microaggregation import (
     refuse_constant,
     refuse_few,
     refuse_no_quasi,
-    report_progress,
 )
 from shoal.chance.source import Source
 from shoal.data.schema import Schema
@@ -28,6 +26,7 @@ from shoal.errors import PreconditionError
 from shoal.guarantee.claim import Claim, Status, make_claim
 from shoal.guarantee.syntactic import LDiversity, ProbabilisticK, TCloseness
 from shoal.guarantee.unit import Unit
+from shoal.progress import Stage, report_progress
 
 LIMIT = (
     "the intruder knows of the person only what was parted from these values, nothing of the others in the group, and of no "

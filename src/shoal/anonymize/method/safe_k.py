@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shoal.anonymize.generalize.base import Partition, Recoding, Stage
+from shoal.anonymize.generalize.base import Partition, Recoding
 from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.base import RowWords, Table, bound_contributions
@@ -15,6 +15,7 @@ from shoal.guarantee.rounding import text_near
 from shoal.guarantee.safe_k.setting import Setting
 from shoal.guarantee.syntactic import KAnonymity
 from shoal.guarantee.unit import Unit
+from shoal.progress import Stage
 
 
 @dataclass(frozen=True)

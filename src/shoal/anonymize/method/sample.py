@@ -15,7 +15,6 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.generalize.base import Stage
 from shoal.anonymize.generalize.lattice import Lattice
 from shoal.anonymize.generalize.scheme import Scheme
 from shoal.anonymize.kernel.rollup import GeneralizedColumn
@@ -35,6 +34,7 @@ from shoal.guarantee.plain_sample import (
 )
 from shoal.guarantee.rounding import exact_text, text_down
 from shoal.guarantee.unit import Unit
+from shoal.progress import Stage
 
 Rare = Literal["keep", "refuse", "drop", "generalize", "replace"]
 RARE: tuple[Rare, ...] = ("keep", "refuse", "drop", "generalize", "replace")

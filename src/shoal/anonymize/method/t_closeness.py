@@ -19,14 +19,12 @@ from shoal.anonymize.cluster.bucket.joint import JointBuckets, joint_buckets
 from shoal.anonymize.cluster.clustering import unused_name
 from shoal.anonymize.cluster.columns import Scale, columns_of, points
 from shoal.anonymize.cluster.mdav import Labels
-from shoal.anonymize.generalize.base import Stage
 from shoal.anonymize.kernel.remaining_points import is_much, loops
 from shoal.anonymize.method.microaggregation import (
     bound_to_one_row,
     refuse_constant,
     refuse_few,
     refuse_no_quasi,
-    report_progress,
 )
 from shoal.anonymize.method.probabilistic_k import HIDDEN, LIMIT
 from shoal.chance.source import Source
@@ -40,6 +38,7 @@ from shoal.guarantee.claim import Claim, Status, make_claim
 from shoal.guarantee.rounding import whole
 from shoal.guarantee.syntactic import KAnonymousRelation, KnowledgeGain, ProbabilisticK, TCloseness
 from shoal.guarantee.unit import Unit
+from shoal.progress import Stage, report_progress
 
 Array = npt.NDArray[Any]
 Form = Literal["linked", "permuted"]

@@ -8,13 +8,14 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.generalize.base import Partition, Recoding, Stage
+from shoal.anonymize.generalize.base import Partition, Recoding
 from shoal.anonymize.method.safe_k import SafeK
 from shoal.chance.source import Source
 from shoal.data.cells import AttributeCells, cells_of
 from shoal.data.type import texts
 from shoal.engine.base import ABSENT, Counts, RecodeRequest, Table
 from shoal.guarantee.compose import MeasurementBudget, measurement_budgets
+from shoal.progress import Stage
 
 MOST_AT_ONCE = 4096
 """The most views that are read in one pass."""

@@ -13,6 +13,7 @@ from shoal.data.hierarchy.level import Level, ValueLevel
 from shoal.data.schema import Attribute, Missing, Outside, Schema, Type
 from shoal.engine.base import open_engine
 from shoal.errors import DataError, UsageError
+from shoal.progress import Stage, silent
 
 if TYPE_CHECKING:
     from shoal.engine.base import Engine, Table
@@ -27,6 +28,7 @@ def check(
     lenient: bool = False,
     recursive_c: float = RECURSIVE_C,
     engine: str | Engine = "duckdb",
+    stage: Stage = silent,
 ) -> DisclosureReport:
     """Measure what a table discloses: rows, equivalence classes, k, l, t, beta, delta, and the sizes of the classes.
 
@@ -41,6 +43,7 @@ def check(
                `lenient`: a missing or suppressed cell matches anything; by default it matches only its like.
                `recursive_c`: the c of recursive (c, l)-diversity.
                `engine`: "duckdb", or an engine of your own (`shoal.engine.base.Engine`).
+               `stage`: is told what is done with the table once it is read.
     Raises     UsageError without a quasi-identifier or for a level of another attribute; ParameterError for a c that is not
                positive; DataError for a table that cannot be read, has no rows or lacks a column
 
@@ -59,8 +62,11 @@ def check(
     names = [attribute.name for attribute in asked]
     if chosen:
         table = table.recode({name: chosen.get(name, ValueLevel()) for name in names})
+    stage("counting classes")
     counts = table.count_by(names)
-    return observe(counts, Schema(asked), lenient=lenient, recursive_c=recursive_c, levels=levels, labels=labels)
+    return observe(
+        counts, Schema(asked), lenient=lenient, recursive_c=recursive_c, levels=levels, labels=labels, stage=stage
+    )
 
 
 def _schema(policy: Policy | Schema | str | os.PathLike[str]) -> Schema:

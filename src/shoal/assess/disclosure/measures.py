@@ -44,6 +44,7 @@ from shoal.assess.disclosure.report import ClassSizes, Confidential, DisclosureR
 from shoal.data.hierarchy.level import Level, ValueLevel
 from shoal.data.schema import Attribute, Schema
 from shoal.errors import DataError, ParameterError
+from shoal.progress import Stage, each_of, silent
 
 if TYPE_CHECKING:
     from shoal.engine.base import Counts
@@ -162,11 +163,12 @@ RECURSIVE_C = 4.0
 
 def observe(
     counts: Counts, schema: Schema, *, lenient: bool = False, recursive_c: float = RECURSIVE_C,
-    levels: Mapping[str, int] | None = None, labels: Sequence[str] = (),
+    levels: Mapping[str, int] | None = None, labels: Sequence[str] = (), stage: Stage = silent,
 ) -> DisclosureReport:  # fmt: skip
     """Measure the disclosure of a table from the counts of its distinct tuples.
 
-    `counts` holds the quasi-identifiers first, then the confidential attributes, sorted.
+    `counts` holds the quasi-identifiers first, then the confidential attributes, sorted. `stage` is told what is
+    done.
     """
     if not recursive_c > 0:
         raise ParameterError("c of recursive diversity is not positive", came=recursive_c, allowed="c > 0")
@@ -205,7 +207,7 @@ def observe(
                 matching,
                 recursive_c,
             )
-            for attribute in schema.confidential
+            for attribute in each_of(schema.confidential, stage, "measuring confidential attributes")
             for values, codes in [columns[attribute.name]]
         ),
     )

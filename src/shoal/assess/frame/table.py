@@ -30,6 +30,7 @@ from shoal.data.hierarchy.level import MISSING
 from shoal.data.type import Type, point, value_at
 from shoal.engine.column import arrow_type
 from shoal.errors import UsageError, VerificationError
+from shoal.progress import Stage, each_of, silent
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -93,9 +94,15 @@ def check_options(intervals: str, sets: str) -> None:
 
 
 def typed_table(
-    table: pa.Table, columns: Sequence[TypedColumn], *, intervals: Intervals = "text", sets: Sets = "text"
+    table: pa.Table,
+    columns: Sequence[TypedColumn],
+    *,
+    intervals: Intervals = "text",
+    sets: Sets = "text",
+    stage: Stage = silent,
 ) -> pa.Table:
-    """A published table with typed columns; columns of the table that are not described stay as they are.
+    """A published table with typed columns; columns of the table that are not described stay as they are. `stage` is told what is
+    done.
 
     Raises     UsageError for an option that is none, VerificationError for a label that its rule does not have.
     """
@@ -104,7 +111,7 @@ def typed_table(
     check_options(intervals, sets)
     by_name = {each.column.name: each for each in columns}
     taken, found = set(table.column_names), {}
-    for name in table.column_names:
+    for name in each_of(table.column_names, stage, "reading the labels"):
         own, cells = by_name.get(name), table.column(name)
         if own is None:
             found[name] = cells

@@ -10,6 +10,7 @@ import click
 
 from shoal.cli.terminal import numbers, output, progress
 from shoal.cli.terminal.command import command, json_option
+from shoal.cli.terminal.policy_file import load_policy
 
 if TYPE_CHECKING:
     from shoal.lab.audit.catalogue import AuditCase, NamedAudit
@@ -80,7 +81,6 @@ def _of_policy(what: str) -> NamedAudit:
     from shoal.errors import UsageError
     from shoal.lab.audit.catalogue import CATALOGUE
     from shoal.lab.audit.policy_case import policy_audit
-    from shoal.policy.policy import Policy
 
     path = Path(what)
     if not path.exists():
@@ -90,8 +90,9 @@ def _of_policy(what: str) -> NamedAudit:
             allowed=f"the path of a policy, or one of {', '.join(CATALOGUE)}",
             fix="see `shoal audit --list`",
         )
+    asked = load_policy(path)
     with progress.spinner("planning"):
-        return policy_audit(Policy.load(path))
+        return policy_audit(asked)
 
 
 def _workers(case: AuditCase) -> int:

@@ -11,6 +11,7 @@ import click
 
 from shoal.cli.terminal import numbers, output, progress
 from shoal.cli.terminal.command import command, json_option, ledger_option
+from shoal.cli.terminal.policy_file import load_policy
 from shoal.errors import UsageError
 from shoal.page.number_text import number_text
 
@@ -89,9 +90,9 @@ def assess(
     one. No number here is a guarantee.
     """
     from shoal.assess.assessment import steps_of
+    from shoal.engine.base import open_engine
     from shoal.files.write import refuse_overwriting
     from shoal.ledger.ledger import check_look, record_look
-    from shoal.policy.policy import Policy
     from shoal.publish.assess import READING, assess_release, confidential_of
 
     if (release is None) == (masked is None):
@@ -101,7 +102,7 @@ def assess(
         )  # fmt: skip
     if out is not None:
         refuse_overwriting(out, force=force)
-    asked = None if policy is None else Policy.load(policy)
+    asked = None if policy is None else load_policy(policy)
     share = None if fraction is None else float(numbers.read_number(fraction, "fraction"))
     locked, predicted = confidential_of(release, asked, targets)
     check_look(ledger)
@@ -109,6 +110,7 @@ def assess(
         found = assess_release(
             original, folder=release, masked=masked, policy=asked, aligned=aligned, control=control, population=population,
             fraction=share, weights=weights, targets=predicted, lenient=lenient, full=not fast, tick=tick,
+            engine=open_engine(stage=tick.stage),
         )  # fmt: skip
     place = record_look(locked.dataset, "assess", lock=locked.confirmed_lock().sha256, ledger=ledger)
     written = _write(out, release, found, locked.dataset, force=force)

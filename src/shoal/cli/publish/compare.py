@@ -10,6 +10,7 @@ import click
 
 from shoal.cli.terminal import numbers, output, progress
 from shoal.cli.terminal.command import command, json_option, ledger_option
+from shoal.cli.terminal.policy_file import load_policy
 from shoal.cli.terminal.table_source import data_argument
 from shoal.errors import UsageError
 
@@ -79,8 +80,8 @@ def compare(
     where there is one: a plan that is chosen by what is shown here is tuned on the data, and a certificate with a differential
     promise says so. What is printed was computed from the original: it is for the custodian alone.
     """
+    from shoal.engine.base import open_engine
     from shoal.files.write import refuse_overwriting, write
-    from shoal.policy.policy import Policy
     from shoal.publish.comparison.methods import compare_methods, name_policies, steps, targets_of
 
     start = None if seed is None else numbers.read_whole(seed, "seed", least=0)
@@ -96,12 +97,12 @@ def compare(
     for path in (out, part):
         if path is not None:
             refuse_overwriting(path, force=force)
-    named = name_policies([Policy.load(path) for path in policies])
+    named = name_policies([load_policy(path) for path in policies])
     predicted = targets_of(next(iter(named.values())), targets)
     with progress.bar("comparing", steps(len(named) + len(others), predicted, full=not fast)) as tick:
         found = compare_methods(
             named, data, masked=dict(others[: len(masked)]), synthetic=dict(others[len(masked) :]), seed=start, targets=predicted,
-            full=not fast, ledger=ledger, part=part, tick=tick,
+            full=not fast, ledger=ledger, part=part, tick=tick, engine=open_engine(stage=tick.stage),
         )  # fmt: skip
     if part is not None:
         output.note_effect(f"the part was written: {part}")

@@ -49,8 +49,8 @@ def export(
     from shoal.publish.export import export as write
 
     recover_folder(folder)
-    with progress.spinner("verifying and writing"):
-        made = write(folder, target, table=which, into=into, intervals=intervals, sets=sets)
+    with progress.stages("verifying") as stage:
+        made = write(folder, target, table=which, into=into, intervals=intervals, sets=sets, stage=stage)
     output.note_effect(f"the table was written: {made.target}")
     if as_json:
         told = {"target": made.target, "table": made.table, "rows": made.rows, "columns": list(made.columns)}

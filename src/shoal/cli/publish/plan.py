@@ -12,6 +12,7 @@ import click
 
 from shoal.cli.terminal import numbers, output, progress
 from shoal.cli.terminal.command import Command, json_option
+from shoal.cli.terminal.policy_file import load_plan, load_policy
 from shoal.errors import PolicyError, UsageError
 
 if TYPE_CHECKING:
@@ -81,13 +82,11 @@ def plan(
     Without a policy, three of --epsilon, --delta, --k and --beta: an alias of `shoal solve`.
     """
     from shoal.files.write import refuse_overwriting, write
-    from shoal.policy.policy import Policy
-    from shoal.publish.plan.methods import plan as make_plan
 
     if compare:
         if lock is not None or page is not None:
             raise UsageError("--compare makes no plan", came="--lock or --page", fix="call `shoal plan` once for each")
-        _compare(Policy.load(policy), rows, runs, as_json=as_json)
+        _compare(load_policy(policy), rows, runs, as_json=as_json)
         return
     if rows is not None or runs is not None:
         raise UsageError(
@@ -95,8 +94,7 @@ def plan(
         )
     if page is not None:
         refuse_overwriting(page, force=force)
-    with progress.spinner("planning"):
-        found = make_plan(Policy.load(policy))
+    found = load_plan(policy)
     if page is not None:
         with progress.spinner("drawing the plan"):
             write(page, found.page(), force=force)

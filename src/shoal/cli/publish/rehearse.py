@@ -10,6 +10,7 @@ import click
 
 from shoal.cli.terminal import numbers, output, progress
 from shoal.cli.terminal.command import command, json_option
+from shoal.cli.terminal.policy_file import load_plan
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
@@ -54,15 +55,12 @@ if TYPE_CHECKING:
 def rehearse(policy: Path, rows: str, runs: str, marginals: Path | None, seed: str, as_json: bool) -> None:
     """Run the plan of POLICY on tables simulated from its domains; no table is opened and nothing is charged."""
     from shoal.datasets.marginals import load
-    from shoal.policy.policy import Policy
     from shoal.publish.counts_rehearsal import CountsRehearsal
-    from shoal.publish.plan.methods import plan
 
     sizes = _sizes(rows)
     count, start = numbers.read_whole(runs, "runs"), numbers.read_whole(seed, "seed", least=0)
     known = None if marginals is None else load(marginals)
-    with progress.spinner("planning"):
-        planned = plan(Policy.load(policy))
+    planned = load_plan(policy)
     with progress.bar("rehearsing", len(sizes) * count) as tick:
         found = planned.rehearse(rows=sizes, runs=count, marginals=known, seed=start, tick=tick)
     if as_json:

@@ -14,6 +14,7 @@ import click
 from shoal.cli.terminal import output, progress
 from shoal.cli.terminal.command import command, json_option, ledger_option
 from shoal.cli.terminal.leftovers import recover_folder, recover_ledger
+from shoal.cli.terminal.policy_file import load_plan
 from shoal.cli.terminal.rejected_values import note_rejected, show_rejected, show_values_option
 from shoal.cli.terminal.table_source import data_argument
 from shoal.errors import UsageError
@@ -78,13 +79,11 @@ def release(
     from shoal.cli.publish.plan import refuse_other_plan
     from shoal.engine.base import open_engine
     from shoal.ledger.ledger import open_ledger
-    from shoal.policy.policy import Policy
-    from shoal.publish.plan.methods import plan
     from shoal.publish.run.release import release as run
 
     if assess and no_report:
         raise UsageError("an assessment goes into the report, and none is asked for", allowed="--assess or --no-report")
-    planned = plan(Policy.load(policy))
+    planned = load_plan(policy)
     if lock is not None:
         refuse_other_plan(planned, lock)
     showing = show_rejected(data, planned.schema, show=show_values)
@@ -104,7 +103,7 @@ def release(
                 data,
                 out,
                 ledger=book,
-                engine=open_engine(),
+                engine=open_engine(stage=stage),
                 force=force,
                 report=not no_report,
                 again=again,
@@ -145,8 +144,8 @@ def _dry_run(
     def look() -> str | None:
         return None if fresh else record_look(planned.policy.dataset, "dry-run", lock=own, ledger=ledger, new=new)
 
-    with progress.spinner("reading"), note_rejected(look):
-        table = open_engine().scan(data, planned.schema)
+    with progress.stages() as stage, note_rejected(look):
+        table = open_engine(stage=stage).scan(data, planned.schema)
         planned.check(table.schema)
         planned.job().check_table(table)
         rows = table.rows()

@@ -28,8 +28,8 @@ def share(folder: Path, out: Path | None, force: bool, as_json: bool) -> None:
     from shoal.publish.share import pack
 
     recover_folder(folder)
-    with progress.spinner("verifying and packing"):
-        packed = pack(folder, out, force=force)
+    with progress.stages("verifying") as stage:
+        packed = pack(folder, out, force=force, stage=stage)
     output.note_effect(f"the release was packed: {packed}")
     if as_json:
         output.print_json({"file": str(packed), "bytes": packed.stat().st_size})

@@ -13,6 +13,7 @@ import click
 from shoal.cli.terminal import numbers, output, progress
 from shoal.cli.terminal.command import command, group, json_option, ledger_option
 from shoal.cli.terminal.leftovers import recover_ledger
+from shoal.progress import Stage, silent
 
 if TYPE_CHECKING:
     from shoal.query.answer import Price
@@ -38,14 +39,15 @@ class AskOptions:
     mechanism: str = "auto"
     prior: str | None = None
 
-    def open_session(self) -> Session:
-        """Open the dataset; it is refused before its table is opened."""
+    def open_session(self, stage: Stage = silent) -> Session:
+        """Open the dataset; it is refused before its table is opened, of which `stage` is told."""
+        from shoal.engine.base import open_engine
         from shoal.ledger.ledger import open_ledger
         from shoal.query.session import session
 
         with open_ledger(self.ledger) as book:
             recover_ledger(book)
-        return session(self.dataset, analyst=self.analyst, ledger=self.ledger)
+        return session(self.dataset, analyst=self.analyst, ledger=self.ledger, engine=open_engine(stage=stage))
 
     def read_epsilon(self) -> Fraction | None:
         """What each question may cost."""
@@ -333,7 +335,8 @@ def _ask(question: dict[str, Any], options: AskOptions) -> None:
 
     epsilon, delta = options.read_epsilon() or Fraction(0), options.read_delta() or Fraction(0)
     terms = (read_question(question), epsilon, options.mechanism, options.read_prior(), delta)
-    with options.open_session() as session:
+    shown = progress.LaterStage()
+    with options.open_session(shown) as session:
         before = session.recorded_epsilon(*terms)
         if before is not None:
             output.note(
@@ -345,7 +348,7 @@ def _ask(question: dict[str, Any], options: AskOptions) -> None:
         if options.price:
             _print_price(price, session, options)
             return
-        with progress.spinner("asking"):
+        with progress.stages("asking") as shown.watcher:
             answer = session.ask(*terms)
         output.note_effect(_RECORDED)
         if options.as_json:
@@ -361,13 +364,14 @@ def _ask_batch(path: Path, options: AskOptions) -> None:
 
     file = load(path, options.read_epsilon())
     delta = file.delta if options.delta is None else options.read_delta()
-    with options.open_session() as session:
+    shown = progress.LaterStage()
+    with options.open_session(shown) as session:
         price = session.batch_price(file.questions, delta=delta)
         _warn(session, price)
         if options.price:
             _print_price(price, session, options)
             return
-        with progress.spinner("asking"):
+        with progress.stages("asking") as shown.watcher:
             answers = session.batch(file.questions, delta=delta)
             price = replace(price, cost=session.charged(answers))
         output.note_effect(_RECORDED)

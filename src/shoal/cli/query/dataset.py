@@ -12,6 +12,7 @@ from shoal.cli.query.answer_text import budget_text, left_rows
 from shoal.cli.terminal import numbers, output, progress
 from shoal.cli.terminal.command import command, group, json_option, ledger_option
 from shoal.cli.terminal.leftovers import recover_ledger
+from shoal.cli.terminal.policy_file import load_policy
 from shoal.cli.terminal.rejected_values import show_rejected, show_values_option
 from shoal.cli.terminal.table_source import data_argument
 from shoal.errors import BudgetError, UsageError
@@ -65,21 +66,21 @@ def register_dataset(
     Every row is checked against the policy. The ledger notes where policy and table are; no row is copied.
     """
     from shoal.cli.ledger import warn_of
+    from shoal.engine.base import open_engine
     from shoal.guarantee.rounding import exact_text
     from shoal.ledger.ledger import open_ledger
-    from shoal.policy.policy import Policy
     from shoal.query.dataset import refuse_treatments
     from shoal.query.session import register
 
-    asked = Policy.load(policy)
+    asked = load_policy(policy)
     rate = None if sampled is None else numbers.read_number(sampled, "the rate of the sample")
     refuse_treatments(asked)
     schema = asked.schema.with_names(asked.unit.column)
     with open_ledger(ledger, new=new_ledger) as book:
         warn_of(book)
         recover_ledger(book)
-        with progress.spinner("reading"), show_rejected(data, schema, show=show_values):
-            found = register(asked, data, sampled=rate, ledger=book)
+        with progress.stages() as stage, show_rejected(data, schema, show=show_values):
+            found = register(asked, data, sampled=rate, ledger=book, engine=open_engine(stage=stage))
         place = {"url": book.url, "new": book.is_new}
     output.note_effect(f"'{found.name}' is registered in {place['url']}")
     if as_json:

@@ -1,4 +1,4 @@
-"""Progress of long work, shown on a terminal alone: a spinner, a bar, or the stages of a run."""
+"""Progress of long work, shown on a terminal alone: stages, each with a bar and the time left where its work is counted."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from shoal.progress import Stage, StageProgress, silent
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -17,41 +19,15 @@ def _on_terminal() -> bool:
 
 
 @contextmanager
-def spinner(words: str) -> Iterator[None]:
-    """Show a spinner, for work whose length is not known."""
+def stages(first: str = "reading") -> Iterator[Stage]:
+    """Show the stages of a run, from the one that is called `first`; call what it yields with the name of each stage, or with its
+    `StageProgress`.
+    """
     if not _on_terminal():
-        yield
+        yield silent
         return
-    from rich.console import Console
-
-    with Console(stderr=True).status(words):
-        yield
-
-
-@contextmanager
-def bar(words: str, total: int) -> Iterator[Callable[[], None]]:
-    """Show a progress bar; call what it yields once for each of `total` steps."""
-    if not _on_terminal():
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(words, total=total)
-        yield lambda: progress.advance(task)
-
-
-@contextmanager
-def stages() -> Iterator[Callable[[str], None]]:
-    """Show the stages of a run; call what it yields with the name of each stage, or with its `StageProgress`."""
-    if not _on_terminal():
-        yield lambda _: None
-        return
-    from shoal.anonymize.generalize.base import StageProgress
-
     with _bars() as bars:
-        task, name = bars.add_task("reading", total=None), ""
+        task, name = bars.add_task(first, total=None), first
 
         def show(stage: str) -> None:
             nonlocal task, name
@@ -64,6 +40,48 @@ def stages() -> Iterator[Callable[[str], None]]:
                 bars.update(task, completed=share.done, total=share.total)
 
         yield show
+
+
+@contextmanager
+def spinner(words: str) -> Iterator[None]:
+    """Show one stage, for work whose length is not known."""
+    with stages(words):
+        yield
+
+
+class LaterStage:
+    """A stage that work is given before anything is shown: what it is told goes to its `watcher` of that moment."""
+
+    def __init__(self) -> None:
+        self.watcher: Stage = silent
+
+    def __call__(self, stage: str) -> None:
+        self.watcher(stage)
+
+
+class Steps:
+    """Steps of known number: called once for each that is done, while `stage` says what is being done now."""
+
+    def __init__(self, advance: Callable[[], None] = lambda: None, stage: Stage = silent) -> None:
+        self._advance, self.stage = advance, stage
+
+    def __call__(self) -> None:
+        self._advance()
+
+
+@contextmanager
+def bar(words: str, total: int) -> Iterator[Steps]:
+    """Show a bar over all of `total` steps; call what it yields once for each, and its `stage` with what is done in between."""
+    if not _on_terminal():
+        yield Steps()
+        return
+    with _bars() as bars:
+        task = bars.add_task(words, total=total)
+
+        def show(stage: str) -> None:
+            bars.update(task, description=f"{words}, {stage}")
+
+        yield Steps(lambda: bars.update(task, advance=1, description=words), show)
 
 
 def _bars() -> Progress:

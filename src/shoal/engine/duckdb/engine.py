@@ -8,7 +8,7 @@ import itertools
 import tempfile
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -26,6 +26,7 @@ from shoal.engine.read.source import STEP
 from shoal.engine.read.violations import LOOKED_AT, Violation, ViolationCounts, is_tolerated, refuse, refuse_domain
 from shoal.errors import DataError, ShoalError
 from shoal.files.work_folder import WorkFolder
+from shoal.progress import Stage, report_progress, silent
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,7 +46,8 @@ T = TypeVar("T")
 class DuckDB:
     """The DuckDB engine: each table that it opens has its own connection, memory limit and temporary folder.
 
-    Arguments  `memory`: how much memory DuckDB may use, such as "4GB"; `threads`: how many threads, or None for DuckDB's choice
+    Arguments  `memory`: how much memory DuckDB may use, such as "4GB"; `threads`: how many threads, or None for DuckDB's choice;
+               `stage`: is told how far reading a table has come
     Raises     nothing by itself; `scan` raises what `Engine.scan` says
 
     >>> import pyarrow as pa
@@ -59,11 +61,12 @@ class DuckDB:
     memory: str = MEMORY
     threads: int | None = None
     name: str = "duckdb"
+    stage: Stage = field(default=silent, compare=False, repr=False)
 
     def scan(self, data: object, schema: Schema) -> Table:
-        opened = open_input(data, schema)
+        opened = open_input(data, schema, self.stage)
         alone = 1 if opened.rows < FEW else None  # a small table is done before a second thread has begun
-        connection = Connection(opened, self.memory, self.threads or alone)
+        connection = Connection(opened, self.memory, self.threads or alone, self.stage)
         columns = tuple(Column(attribute.name, attribute.type) for attribute in connection.input.attributes)
         return DuckDBTable(connection, schema, columns, connection.check_input(), dense=True)
 
@@ -73,11 +76,12 @@ class Connection:
     gone.
     """
 
-    def __init__(self, opened: Input, memory: str, threads: int | None) -> None:
+    def __init__(self, opened: Input, memory: str, threads: int | None, stage: Stage = silent) -> None:
         self.input = opened
         self._memory = memory
         self._numbers = itertools.count()
-        self._stream = _Stream(opened)
+        self.stage = stage
+        self._stream = _Stream(opened, stage)
         self._spill = _make_spill_folder()
         self.folder = str(self._spill.path)
         self._connection: Any = None
@@ -350,6 +354,7 @@ class Connection:
             counted.append("0" if out == sql.NEVER else f"count_if({out})" if rows is None else str(rows))
         # A column that nothing is asked about is read all the same: a broken page shows here, not later.
         counted += [f"max(hash(v{i}))" for i in range(len(attributes))]
+        self.stage("checking the rows")
         found = self._attempt(
             lambda: self._connection.execute(f"SELECT {', '.join(counted)} FROM ({typed})").fetchall()[0]
         )
@@ -435,8 +440,10 @@ class _Stream:
     A failure ends the stream and is kept: raised inside DuckDB, it would cross threads that are being stopped.
     """
 
-    def __init__(self, opened: Input) -> None:
+    def __init__(self, opened: Input, stage: Stage) -> None:
         self._input = opened
+        # A frame may be read by many queries, and none of them takes long.
+        self._report = report_progress(silent if opened.in_memory else stage, "reading the rows")
         self.failure: ShoalError | None = None
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -461,6 +468,7 @@ class _Stream:
             for batch in self._input.batches():
                 rows = pa.array(np.arange(first, first + batch.num_rows))
                 first += batch.num_rows
+                self._report(first, self._input.rows)
                 yield pa.RecordBatch.from_arrays([*batch.columns, rows], schema=shape)
         except ShoalError as error:
             self.failure = error

@@ -33,6 +33,7 @@ from shoal.engine.read.storage import WORDS
 from shoal.engine.tuple_counts import CodeTable, ColumnAtLevel, TupleCounter, passes, refuse_requests
 from shoal.engine.write import BATCH_ROWS, expand, rebatch, write_file
 from shoal.errors import UsageError
+from shoal.progress import report_progress, silent
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -286,9 +287,13 @@ class DuckDBTable:
         made = Digest([(part.name, part.type) for part in self.parts])
         held = sql.names(len(self.parts))
         carried = ["n"] if self.counted else []
+        # Of all rows of the input it is known how many there are; of some of them, or of counted tuples, it is not.
+        report, read = report_progress(self.connection.stage if self.dense else silent, "fingerprinting the rows"), 0
         for batch in self.connection.batches(f"SELECT {', '.join([*held, *carried])} FROM ({self.query})"):
             shown = [_as_arrow(batch[x], part) for x, part in zip(held, self.parts, strict=True)]
             made.add(shown, batch["n"].to_numpy() if self.counted else None)
+            read += batch.num_rows
+            report(read, self.connection.input.rows)
         return made.contents()
 
     def write(self, path: Path, *, sort: bool = True) -> None:

@@ -25,6 +25,7 @@ import numpy.typing as npt
 from shoal.data.schema import DELIMITERS, FileFormat
 from shoal.engine.read.foreign.compressed import blocks_of, is_packed
 from shoal.errors import DataError
+from shoal.progress import Stage, silent
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -217,10 +218,12 @@ class CsvFile:
     encoding: str
     names: tuple[str, ...]
 
+    stage: Stage = silent
+
     @cached_property
     def structure(self) -> CsvStructure:
         """The structure of the file; DataError where it is not well-formed CSV."""
-        blocks = utf8_blocks(self.path, self.encoding)
+        blocks = utf8_blocks(self.path, self.encoding, self.stage)
         return check_structure(blocks, self.delimiter, self.quote, len(self.names), self.path.name)
 
     def batches(self, wanted: Sequence[int]) -> Iterator[pa.RecordBatch]:
@@ -259,11 +262,11 @@ class CsvFile:
             first = False
 
 
-def read_header(path: Path, form: FileFormat, declared: Sequence[str]) -> CsvFile:
+def read_header(path: Path, form: FileFormat, declared: Sequence[str], stage: Stage = silent) -> CsvFile:
     """Read the header line; where the policy names no delimiter, take the one that shows most of the declared columns, or,
     where none is declared, most columns.
 
-    The result depends on the policy and on the header line alone. No row is read.
+    The result depends on the policy and on the header line alone. No row is read; when the structure is, `stage` is told.
     """
     size = path.stat().st_size
     if size:  # what the system makes up (in /proc) has no size, and is not read
@@ -289,7 +292,7 @@ def read_header(path: Path, form: FileFormat, declared: Sequence[str]) -> CsvFil
             fix="correct its quotes, or say in the policy which sign quotes cells: `file: {quote: ...}`",
         )
     check_structure([line.encode()], delimiter, form.quote, len(names), path.name)
-    return CsvFile(path, delimiter, form.quote, form.encoding, names)
+    return CsvFile(path, delimiter, form.quote, form.encoding, names, stage)
 
 
 def refuse_mark(path: Path, encoding: str) -> None:
@@ -339,11 +342,11 @@ def _cells(line: str, delimiter: str, quote: str | None) -> tuple[str, ...] | No
         return None
 
 
-def utf8_blocks(path: Path, encoding: str) -> Iterator[bytes]:
+def utf8_blocks(path: Path, encoding: str, stage: Stage = silent) -> Iterator[bytes]:
     """Read the file as UTF-8 without a byte order mark, in blocks; DataError where it does not decode."""
     decoder = codecs.getincrementaldecoder(encoding)()
     first = True
-    for block in itertools.chain(blocks_of(path, BLOCK), (b"",)):
+    for block in itertools.chain(blocks_of(path, BLOCK, stage), (b"",)):
         try:
             text = decoder.decode(block, final=not block)
         except UnicodeDecodeError:

@@ -35,6 +35,7 @@ from shoal.engine.read.source import (
 )
 from shoal.engine.read.storage import Storage, mark_of, plain, plain_type, reads, storage_of
 from shoal.errors import DataError, ShoalError
+from shoal.progress import Stage, silent
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -164,16 +165,17 @@ def _unreadable(name: str) -> DataError:
     return DataError("the file cannot be read", came=name, fix="check that it is whole and what its name says it is")
 
 
-def open_input(data: object, schema: Schema) -> Input:
+def open_input(data: object, schema: Schema, stage: Stage = silent) -> Input:
     """Recognize an input and compare its columns with the schema.
 
     A table without rows is a table: whether a release or an answer appears must not depend on one row.
 
-    Arguments  `data`: a path, an address of a database or a frame; `schema`: what its columns mean
+    Arguments  `data`: a path, an address of a database or a frame; `schema`: what its columns mean; `stage`: is told what is done
+               before the first row is read
     Raises     DataError where the input cannot be read or its columns do not fit the schema
     """
     asked = _columns_to_read(schema)
-    found = _open(data, schema.file, schema.names, [attribute.name for attribute in asked])
+    found = _open(data, schema.file, schema.names, [attribute.name for attribute in asked], stage)
     _refuse_names(found.name, found.names, [attribute.name for attribute in asked], parsed=found.parsed)
     places = tuple(found.names.index(attribute.name) for attribute in asked)
     kinds = tuple(found.kinds[place] for place in places)
@@ -193,14 +195,17 @@ def open_input(data: object, schema: Schema) -> Input:
     )
 
 
-def recognize(data: object, form: FileFormat = STANDARD, names: Sequence[str] = ()) -> StoredColumns:
+def recognize(
+    data: object, form: FileFormat = STANDARD, names: Sequence[str] = (), stage: Stage = silent
+) -> StoredColumns:
     """Recognize an input by its ending, its address or its class, and find its columns; nothing is known of what they mean.
 
     Arguments  `data`: a path, an address of a database or a frame; `form`: how it is written; `names`: the columns that are
-               wanted, where some are: they tell which delimiter the header has, and others of a frame are left empty
+               wanted, where some are: they tell which delimiter the header has, and others of a frame are left empty;
+               `stage`: is told what is done
     Raises     DataError where the input cannot be read, or lacks a column of `names`
     """
-    found = _open(data, form, names, names or None)
+    found = _open(data, form, names, names or None, stage)
     _refuse_names(found.name, found.names, names, parsed=found.parsed)
     return found
 
@@ -217,11 +222,13 @@ def _spelled_opener(found: StoredColumns, asked: Sequence[Attribute], form: File
     return lambda places: speller(places, spellings)
 
 
-def _open(data: object, form: FileFormat, declared: Sequence[str], wanted: Sequence[str] | None) -> StoredColumns:
+def _open(
+    data: object, form: FileFormat, declared: Sequence[str], wanted: Sequence[str] | None, stage: Stage
+) -> StoredColumns:
     name = "the input"
     if isinstance(data, str | Path):
         name = show_address(data) if isinstance(data, str) and is_address(data) else str(data)
-    return _open_silently(lambda: _recognize(data, form, declared, wanted), name)
+    return _open_silently(lambda: _recognize(data, form, declared, wanted, stage), name)
 
 
 def _not_read(found: StoredColumns, schema: Schema, asked: Sequence[Attribute]) -> tuple[str, ...]:
@@ -359,7 +366,9 @@ def _some(places: Sequence[int]) -> str:
     return ", ".join(map(str, places[:5])) + (", …" if len(places) > 5 else "")
 
 
-def _recognize(data: object, form: FileFormat, declared: Sequence[str], wanted: Sequence[str] | None) -> StoredColumns:
+def _recognize(
+    data: object, form: FileFormat, declared: Sequence[str], wanted: Sequence[str] | None, stage: Stage
+) -> StoredColumns:
     if not isinstance(data, str | Path):
         return _frame(data, wanted)
     if isinstance(data, str) and is_address(data):
@@ -373,11 +382,11 @@ def _recognize(data: object, form: FileFormat, declared: Sequence[str], wanted: 
         refuse_special(path)
     ending = inner_ending(path) if is_packed(path) else suffix
     readers: tuple[tuple[str, tuple[str, ...], Callable[[], StoredColumns]], ...] = (
-        (ending, CSV, lambda: _csv(path, form, declared, wanted or ())),
-        (ending, JSON_LINES, lambda: open_json_lines(path, form.encoding, wanted or ())),
+        (ending, CSV, lambda: _csv(path, form, declared, wanted or (), stage)),
+        (ending, JSON_LINES, lambda: open_json_lines(path, form.encoding, wanted or (), stage)),
         (suffix, PARQUET, lambda: open_parquet(path.name, [path])),
         (suffix, ARROW, lambda: open_arrow(path)),
-        (suffix, WORKBOOKS, lambda: open_workbook(path, form.sheet)),
+        (suffix, WORKBOOKS, lambda: open_workbook(path, form.sheet, stage)),
         (suffix, STATISTICAL, lambda: open_statistical(path, form)),
         (suffix, DATABASES, lambda: open_database(path, form)),
     )
@@ -406,11 +415,11 @@ def _refuse_parts(path: Path, suffix: str, form: FileFormat) -> None:
             )
 
 
-def _csv(path: Path, form: FileFormat, declared: Sequence[str], wanted: Sequence[str]) -> StoredColumns:
+def _csv(path: Path, form: FileFormat, declared: Sequence[str], wanted: Sequence[str], stage: Stage) -> StoredColumns:
     import pyarrow as pa
 
     stamp = Stamp.of([path])
-    seen = read_header(path, form, declared)
+    seen = read_header(path, form, declared, stage)
     _refuse_names(path.name, seen.names, wanted, parsed=True)  # before rows are counted by a wrong delimiter
     rows = seen.structure.records
     kinds = tuple(itertools.repeat(pa.string(), len(seen.names)))

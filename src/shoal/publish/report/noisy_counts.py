@@ -24,6 +24,7 @@ from shoal.page.html import inline
 from shoal.page.number_text import unit_text
 from shoal.page.picture import Picture, PlotAxis, Series
 from shoal.page.section import DataTable, Fact, FactList, Figure, Section, heads
+from shoal.progress import Stage, each_of
 from shoal.publish.plan.base import Plan
 from shoal.publish.report.document import MethodSections, report_opening, rows_taking_part
 from shoal.publish.report.sections import SOME_ROWS, row_facts
@@ -51,7 +52,7 @@ WIDTHS = {1: "one attribute", 2: "two attributes", 3: "three attributes"}
 
 
 def noisy_counts_report(
-    plan: Plan, table: Table, measured: MeasuredCounts, public: Path, content: dict[str, Any]
+    plan: Plan, table: Table, measured: MeasuredCounts, public: Path, content: dict[str, Any], stage: Stage
 ) -> dict[str, Any]:
     """The custodian's report as the plain values that report.json holds."""
     people, synthetic = rows_taking_part(plan, table), content["synthetic"]
@@ -59,9 +60,10 @@ def noisy_counts_report(
     drawn = None if synthetic is None else open_engine().scan(public / synthetic["file"], shown_in)
     found = []
     entries = content["counts"]
+    stage("counting the tables")
     exact = _count(table, measured.tables)
     shown = [None] * len(measured.tables) if drawn is None else _count(drawn, measured.tables)
-    agreed = _estimate(measured)
+    agreed = _estimate(measured, stage)
     share = people / table.rows() if table.rows() else 0.0
     for entry, noisy, original, made, estimate in zip(entries, measured.tables, exact, shown, agreed, strict=True):
         found.append(_table(entry, noisy, original, share, made, estimate))
@@ -97,14 +99,14 @@ def _count(table: Table, tables: Sequence[NoisyTable]) -> list[Numbers]:
     return [found[number] for number in range(len(tables))]
 
 
-def _estimate(measured: MeasuredCounts) -> list[Floats]:
+def _estimate(measured: MeasuredCounts, stage: Stage) -> list[Floats]:
     """What a recipient estimates of each table from all of them together."""
     with Source.seeded("joint model") as source:
-        model = fit(measured.axes(), measured.as_measurements(), source=source)
+        model = fit(measured.axes(), measured.as_measurements(), source=source, stage=stage)
     place = {own.name: number for number, own in enumerate(measured.cells)}
     return [
         model.table([place[name] for name in each.attributes], [own.of_cell for own in each.bins])
-        for each in measured.tables
+        for each in each_of(measured.tables, stage, "estimating the tables")
     ]
 
 

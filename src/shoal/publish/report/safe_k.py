@@ -31,6 +31,7 @@ from shoal.guarantee.sentences import about_people, short
 from shoal.page.html import inline_once
 from shoal.page.number_text import NO_NUMBER, count_words, share_text, unit_text
 from shoal.page.section import Block, Cell, ColumnHead, DataTable, Fact, FactList, Figure, Section, Words, heads
+from shoal.progress import Stage, each_of, silent
 from shoal.publish.plan.page import frontier_picture
 from shoal.publish.plan.safe_k import SafeKPlan, with_delta
 from shoal.publish.report.column_detail import (
@@ -99,9 +100,10 @@ _RANK = {NOTHING: 0, FEW: 1}
 
 
 def safe_k_report(
-    plan: SafeKPlan, table: Table, recoding: Recoding, public: Path, content: dict[str, Any]
+    plan: SafeKPlan, table: Table, recoding: Recoding, public: Path, content: dict[str, Any], stage: Stage = silent
 ) -> dict[str, Any]:
     """The custodian's report as the plain values that report.json holds; the public folder is read and left as it is."""
+    stage("reading what is published")
     recoded = recoding.apply(table)
     files = [entry["file"] for entry in content["tables"]]
     shown = [count_published(public / name, recoded) for name in files]
@@ -112,7 +114,7 @@ def safe_k_report(
     original = Original(table)
     details = {
         name: column_detail(recoding, original, name, before, after, sampled)
-        for name, (before, after) in labels.items()
+        for name, (before, after) in each_of(labels.items(), stage, "comparing columns")
     }
     columns = [_column(plan, recoding, name, *labels[name], details[name], rows) for name in recoded.columns]
     for column in columns:

@@ -18,6 +18,7 @@ from shoal.engine.base import Counts, RecodeRequest, Table
 from shoal.guarantee.rounding import text_near
 from shoal.page.number_text import NO_NUMBER, share_text, unit_text
 from shoal.page.section import Cell, ColumnHead, DataTable, Fact, FactList, Section, Words, heads
+from shoal.progress import Stage, each_of
 from shoal.publish.plan.views import ViewsPlan
 from shoal.publish.report.column_detail import (
     DETAIL,
@@ -43,14 +44,14 @@ POOR = 0.2
 
 
 def views_report(
-    plan: ViewsPlan, table: Table, made: Sequence[DrawnTable], public: Path, content: dict[str, Any]
+    plan: ViewsPlan, table: Table, made: Sequence[DrawnTable], public: Path, content: dict[str, Any], stage: Stage
 ) -> dict[str, Any]:
     """The custodian's report as the plain values that report.json holds."""
     originals = table.recode_many([RecodeRequest(each.recoding.levels, None) for each in made])
     people = rows_taking_part(plan, table)
     whole = Original(table)
     views = []
-    for each, original in zip(made, originals, strict=True):
+    for each, original in each_of(list(zip(made, originals, strict=True)), stage, "comparing views"):
         recoded = each.recoding.finish(original)
         counts = recoded.count_by(each.recoding.columns)
         beta = float(each.promise.beta)

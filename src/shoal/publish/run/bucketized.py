@@ -17,6 +17,7 @@ from shoal.data.schema import Attribute
 from shoal.engine.base import Table
 from shoal.errors import DataError, UsageError
 from shoal.ledger.ledger import Ledger
+from shoal.progress import Stage
 from shoal.publish.certificate.bucketized import GroupFigures, bucket_file, certificate
 from shoal.publish.folder import (
     LOCK,
@@ -31,7 +32,7 @@ from shoal.publish.folder import (
 from shoal.publish.handbook.files import try_handbook
 from shoal.publish.plan.bucketized import GroupPlan
 from shoal.publish.run.charge import UnboundedJob
-from shoal.publish.run.release import Stage, today
+from shoal.publish.run.release import today
 
 if TYPE_CHECKING:
     from shoal.publish.report.document import MethodSections
@@ -90,7 +91,7 @@ class GroupJob(UnboundedJob):
         drafted = certificate(plan, figures_of(plan, made), hashes(folder), account, today())
         return write_certificate(folder, drafted).to_json(), made.original.rows()
 
-    def report(self, table: Table, public: Path, content: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+    def report(self, table: Table, public: Path, content: dict[str, Any], stage: Stage) -> dict[str, Any]:  # noqa: ARG002
         """Write what the groups hold, and how alike their records are."""
         from shoal.publish.report.bucketized import group_report
 

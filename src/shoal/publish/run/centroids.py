@@ -19,6 +19,7 @@ from shoal.engine.base import Table, open_engine
 from shoal.errors import DataError, UsageError
 from shoal.ledger.ledger import Ledger
 from shoal.ledger.state import Account
+from shoal.progress import Stage
 from shoal.publish.certificate import boxes, centroids
 from shoal.publish.certificate.model import BoxesCertificate, CentroidsCertificate
 from shoal.publish.folder import LOCK, hashes, read_hierarchies, write_certificate, write_hierarchies, write_text
@@ -26,7 +27,7 @@ from shoal.publish.handbook.files import concepts_of, drawn_columns, try_handboo
 from shoal.publish.plan.boxes import BoxesPlan
 from shoal.publish.plan.centroids import CentroidsPlan
 from shoal.publish.run.charge import ChargedJob
-from shoal.publish.run.release import Stage, today
+from shoal.publish.run.release import today
 from shoal.publish.run.safe_k import BYTES_OF_CELL, key
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ class CentroidsJob(MicroaggregationJob):
         self.made = self.plan.method.run(self.taking_part, chance, stage)
         return self.made.tables
 
-    def report(self, table: Table, public: Path, content: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+    def report(self, table: Table, public: Path, content: dict[str, Any], stage: Stage) -> dict[str, Any]:  # noqa: ARG002
         """Write how far the published values are from the original, and how much of that is noise."""
         from shoal.publish.report.centroids import centroids_report
 
@@ -173,7 +174,7 @@ class BoxesJob(MicroaggregationJob):
         self.made = self.plan.method.run(table, chance, stage)
         return self.made.tables
 
-    def report(self, table: Table, public: Path, content: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+    def report(self, table: Table, public: Path, content: dict[str, Any], stage: Stage) -> dict[str, Any]:  # noqa: ARG002
         """Write how far distributions, means and relations are from the original, and how the domain was divided."""
         from shoal.publish.report.boxes import boxes_report
 

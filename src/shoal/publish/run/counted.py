@@ -11,6 +11,7 @@ from shoal.chance.source import Source
 from shoal.engine.base import Table
 from shoal.errors import UsageError
 from shoal.ledger.ledger import Ledger
+from shoal.progress import Stage
 from shoal.publish.certificate.counted import certificate
 from shoal.publish.folder import (
     LOCK,
@@ -24,7 +25,7 @@ from shoal.publish.folder import (
 from shoal.publish.handbook.files import try_handbook
 from shoal.publish.plan.counted import SyntacticPlan
 from shoal.publish.run.charge import UnboundedJob
-from shoal.publish.run.release import Stage, today
+from shoal.publish.run.release import today
 from shoal.publish.verify.recount import recount, refuse_alike
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class SyntacticJob(UnboundedJob):
         made = certificate(plan, file, hashes(folder), account, today())
         return write_certificate(folder, made).to_json(), self.masked.table.rows()
 
-    def report(self, table: Table, public: Path, content: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+    def report(self, table: Table, public: Path, content: dict[str, Any], stage: Stage) -> dict[str, Any]:  # noqa: ARG002
         """Write what was lost, and what an intruder could still find."""
         from shoal.publish.report.counted import counted_report
 

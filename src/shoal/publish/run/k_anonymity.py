@@ -20,6 +20,7 @@ from shoal.data.schema import Attribute, Missing, Outside, Role, Schema, Type
 from shoal.engine.base import Counts, Table, open_engine
 from shoal.errors import DataError, PolicyError, UsageError
 from shoal.ledger.ledger import Ledger
+from shoal.progress import Stage
 from shoal.publish.certificate.k_anonymity import certificate, level_rules
 from shoal.publish.folder import (
     LOCK,
@@ -34,7 +35,7 @@ from shoal.publish.folder import (
 from shoal.publish.handbook.files import try_handbook
 from shoal.publish.plan.k_anonymity import FullDomainPlan
 from shoal.publish.run.charge import UnboundedJob
-from shoal.publish.run.release import Stage, today
+from shoal.publish.run.release import today
 
 if TYPE_CHECKING:
     from shoal.publish.report.document import MethodSections
@@ -101,7 +102,7 @@ class FullDomainJob(UnboundedJob):
         made = certificate(plan, rules, hashes(folder), account, today())
         return write_certificate(folder, made).to_json(), self.recoded.table.rows()
 
-    def report(self, table: Table, public: Path, content: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+    def report(self, table: Table, public: Path, content: dict[str, Any], stage: Stage) -> dict[str, Any]:  # noqa: ARG002
         """Write what was lost, what was left out, and what every criterion reached."""
         from shoal.publish.report.k_anonymity import full_domain_report
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.generalize.base import StageProgress
 from shoal.anonymize.measure.tables import MeasuredCounts, NoisyTable
 from shoal.chance.source import Source
 from shoal.engine.base import Table
@@ -19,6 +18,7 @@ from shoal.errors import UsageError
 from shoal.guarantee.noisy_counts import noise_half_width
 from shoal.guarantee.rounding import exact_text
 from shoal.ledger.ledger import Ledger
+from shoal.progress import Stage, StageProgress, silent, within
 from shoal.publish.certificate.model import CountsTableEntry, SyntheticEntry, TableEntry
 from shoal.publish.certificate.noisy_counts import certificate
 from shoal.publish.folder import (
@@ -37,7 +37,7 @@ from shoal.publish.handbook.files import try_handbook
 from shoal.publish.plan.noisy_counts import NUMBERS, NoisyCountsPlan, SyntheticRows, count_index
 from shoal.publish.plan.views import view_names
 from shoal.publish.run.charge import ChargedJob
-from shoal.publish.run.release import Stage, today
+from shoal.publish.run.release import today
 from shoal.publish.run.safe_k import BYTES_OF_CELL, RuleFiles, SafeKJob, key
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class NoisyCountsJob(ChargedJob):
         if plan.synthetic is not None:
             stage("drawing synthetic rows")
             with key(source, "synthetic") as chance:
-                synthetic = self._write_synthetic(measured, folder, chance)
+                synthetic = self._write_synthetic(measured, folder, chance, stage)
                 rows += synthetic.rows
         stage("writing")
         scores = [
@@ -192,11 +192,12 @@ class NoisyCountsJob(ChargedJob):
             for entry, each in zip(counts, measured.tables, strict=True)
         ]
 
-    def _write_synthetic(self, measured: MeasuredCounts, folder: Path, source: Source) -> SyntheticEntry:
+    def _write_synthetic(self, measured: MeasuredCounts, folder: Path, source: Source, stage: Stage) -> SyntheticEntry:
         """One table drawn from a model of the published counts; the original is not here."""
         from shoal.datasets.cell_values import synthetic_columns
 
-        codes = draw_codes(self.plan, measured, source)
+        codes = draw_codes(self.plan, measured, source, within(stage, "drawing synthetic rows"))
+        stage("writing synthetic rows")
         frame = synthetic_columns(measured.cells, codes, source.stream("values"))
         write_frame(folder / synthetic_file(self.plan.format), frame, {"shoal": NOBODY})
         return self.synthetic_entry(len(codes))
@@ -213,12 +214,12 @@ class NoisyCountsJob(ChargedJob):
             rules=len(plan.synthetic.never) if plan.synthetic is not None else 0,
         )
 
-    def report(self, table: Table, public: Path, content: dict[str, Any]) -> dict[str, Any]:
+    def report(self, table: Table, public: Path, content: dict[str, Any], stage: Stage) -> dict[str, Any]:
         from shoal.publish.report.noisy_counts import noisy_counts_report
 
         if self.measured is None:
             raise UsageError("nothing was counted yet")
-        return noisy_counts_report(self.plan, table, self.measured, public, content)
+        return noisy_counts_report(self.plan, table, self.measured, public, content, stage)
 
     def sections(self, values: Mapping[str, Any]) -> MethodSections:
         from shoal.publish.report.noisy_counts import noisy_counts_sections
@@ -226,15 +227,22 @@ class NoisyCountsJob(ChargedJob):
         return noisy_counts_sections(values)
 
 
-def draw_codes(plan: NoisyCountsPlan, measured: MeasuredCounts, source: Source) -> npt.NDArray[np.int64]:
-    """Synthetic rows as numbers of cells, drawn from a model of published counts; the original is not here."""
+def draw_codes(
+    plan: NoisyCountsPlan, measured: MeasuredCounts, source: Source, stage: Stage = silent
+) -> npt.NDArray[np.int64]:
+    """Synthetic rows as numbers of cells, drawn from a model of published counts; the original is not here. `stage` is told what
+    is done.
+    """
     from shoal.model.fit import fit
 
     asked = plan.synthetic or SyntheticRows(None)
     forbidden = tuple(
         tuple(None if mask is None else np.array(mask, dtype=np.bool_) for mask in box) for box in asked.never
     )
-    model = fit(measured.axes(), measured.as_measurements(), source=source.stream("fit"), forbidden=forbidden)
+    model = fit(
+        measured.axes(), measured.as_measurements(), source=source.stream("fit"), forbidden=forbidden, stage=stage
+    )
+    stage("drawing from the model")
     many = max(0, round(model.total)) if asked.rows is None else asked.rows
     return model.draw(many, source.stream("rows"))
 

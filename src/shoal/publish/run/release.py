@@ -9,11 +9,12 @@ reasons that are not the data is tried before it.
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -30,6 +31,7 @@ from shoal.guarantee.claim import Claim
 from shoal.ledger.event import Budget, Event
 from shoal.ledger.ledger import Ledger, Receipt, RefuseRepeat, RunState
 from shoal.ledger.look import LookCount
+from shoal.progress import Stage, report_progress, silent, within
 from shoal.publish.folder import custodian_folder, refuse_name, refuse_target, write_report
 from shoal.publish.plan.base import Plan
 from shoal.publish.plan.methods import plan as resolve
@@ -55,8 +57,6 @@ from shoal.publish.verify.lock import policy_of_lock
 
 if TYPE_CHECKING:
     from shoal.publish.report.document import MethodSections
-
-Stage = Callable[[str], None]
 
 STAGES = (
     "reading",
@@ -171,8 +171,8 @@ class Job(ABC):
         """
 
     @abstractmethod
-    def report(self, table: Table, public: Path, content: dict[str, Any]) -> dict[str, Any]:
-        """The custodian's report as plain values; `public` is read and left as it is."""
+    def report(self, table: Table, public: Path, content: dict[str, Any], stage: Stage) -> dict[str, Any]:
+        """The custodian's report as plain values; `public` is read and left as it is, `stage` is told what is done."""
 
     @abstractmethod
     def sections(self, values: Mapping[str, Any]) -> MethodSections:
@@ -210,7 +210,7 @@ def release(
     report: bool = True,
     again: bool = False,
     assess: bool = False,
-    stage: Stage = lambda _: None,
+    stage: Stage = silent,
 ) -> Release:
     """Run a plan. Raises before anything is charged where it can; after the charge, the error says that it stands.
 
@@ -383,12 +383,12 @@ def _write(
     values: dict[str, Any] | None = None
     content, rows = job.write(treated.table, public, source, ledger, stage)
     stage("verifying")
-    verifying.require(verifying.verify(public, lambda each: stage(f"verifying, {each}")))
+    verifying.require(verifying.verify(public, within(stage, "verifying")))
     if report:
         assessed = None if original is None else _assess(public, original, notes, stage)
         stage("reporting")
         private.mkdir(mode=0o700)
-        values = _report(job, plan, treated, public, private, content, assessed, notes)
+        values = _report(job, plan, treated, public, private, content, assessed, notes, stage)
     return content, rows, values
 
 
@@ -515,10 +515,11 @@ def _report(
     content: dict[str, Any],
     assessed: dict[str, Any] | None,
     notes: list[str],
+    stage: Stage,
 ) -> dict[str, Any] | None:
     """Write the custodian's report; a report that fails does not take the verified release with it."""
     try:
-        return _write_report(job, plan, treated, public, private, content, assessed)
+        return _write_report(job, plan, treated, public, private, content, assessed, within(stage, "reporting"))
     except Exception as error:  # noqa: BLE001 - whatever it is, the release stands without it
         shutil.rmtree(private, ignore_errors=True)
         notes.append(f"the report could not be made ({type(error).__name__}); the release stands without it")
@@ -533,12 +534,14 @@ def _write_report(
     private: Path,
     content: dict[str, Any],
     assessed: dict[str, Any] | None,
+    stage: Stage,
 ) -> dict[str, Any]:
-    values = job.report(treated.table, public, content)
+    values = job.report(treated.table, public, content, stage)
     if plan.treatments:
         values["treatments"] = [asdict(each) for each in treated.changes]
     if assessed is not None:
         values["assessment"] = assessed
+    stage("the page")
     write_report(private, values, page_of(plan, job, values))
     return values
 
@@ -558,9 +561,15 @@ def _assess(public: Path, original: object, notes: list[str], stage: Stage) -> d
     """Risks and utility of the verified release; a failure is said, and the report is made without them."""
     stage("assessing")
     try:
-        from shoal.publish.assess import assess_release
+        from shoal.assess.assessment import steps_of
+        from shoal.publish.assess import READING, assess_release, confidential_of
 
-        return assess_release(original, folder=public).to_json()  # by the lock, as `shoal assess` does
+        _, targets = confidential_of(public, None, ())
+        report, done = report_progress(stage, "assessing"), itertools.count(1)
+        total = READING + steps_of(targets, full=True)
+        return assess_release(  # by the lock, as `shoal assess` does
+            original, folder=public, tick=lambda: report(next(done), total)
+        ).to_json()
     except Exception as error:  # noqa: BLE001 - whatever it is, the release stands, and its report is made
         why = error.wrong if isinstance(error, ShoalError) else type(error).__name__
         notes.append(f"the release could not be assessed ({why}); the report is without risk and utility")

@@ -14,6 +14,7 @@ from shoal.chance.source import Source
 from shoal.engine.base import Table
 from shoal.guarantee.safe_k.setting import Setting
 from shoal.ledger.ledger import Ledger
+from shoal.progress import Stage
 from shoal.publish.certificate.model import RecodingChoiceEntry, TableEntry
 from shoal.publish.certificate.safe_k import certificate
 from shoal.publish.folder import (
@@ -31,7 +32,7 @@ from shoal.publish.folder import (
 from shoal.publish.handbook.files import try_handbook
 from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.run.charge import ChargedJob
-from shoal.publish.run.release import Stage, today
+from shoal.publish.run.release import today
 
 if TYPE_CHECKING:
     from shoal.publish.report.document import MethodSections
@@ -163,10 +164,10 @@ class SafeKJob(ChargedJob):
     def write_index(self, folder: Path, tables: Sequence[TableEntry]) -> None:
         """Write a list of the tables, where there are so many that it takes one."""
 
-    def report(self, table: Table, public: Path, content: dict[str, Any]) -> dict[str, Any]:
+    def report(self, table: Table, public: Path, content: dict[str, Any], stage: Stage) -> dict[str, Any]:
         from shoal.publish.report.safe_k import safe_k_report
 
-        return safe_k_report(self.plan, table, self.drawn[0].recoding, public, content)
+        return safe_k_report(self.plan, table, self.drawn[0].recoding, public, content, stage)
 
     def sections(self, values: Mapping[str, Any]) -> MethodSections:
         from shoal.publish.report.safe_k import safe_k_sections

@@ -13,6 +13,7 @@ from shoal.engine.base import Table
 from shoal.errors import UsageError
 from shoal.guarantee.rounding import exact_text
 from shoal.ledger.ledger import Ledger
+from shoal.progress import Stage
 from shoal.publish.certificate.model import TableEntry
 from shoal.publish.certificate.sample import certificate
 from shoal.publish.folder import (
@@ -28,7 +29,7 @@ from shoal.publish.folder import (
 from shoal.publish.handbook.files import try_handbook
 from shoal.publish.plan.sample import SamplePlan
 from shoal.publish.run.charge import UnboundedJob
-from shoal.publish.run.release import Stage, today
+from shoal.publish.run.release import today
 from shoal.publish.run.safe_k import BYTES_OF_CELL, RuleFiles, key
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class SampleJob(UnboundedJob):
         made = certificate(plan, self.drawn.rate, hashes(folder), [table_entry(plan, rules)], account, today())
         return write_certificate(folder, made).to_json(), rows
 
-    def report(self, table: Table, public: Path, content: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+    def report(self, table: Table, public: Path, content: dict[str, Any], stage: Stage) -> dict[str, Any]:  # noqa: ARG002
         """Write how the rate came about, which values are rare, and what other choices would allow."""
         from shoal.publish.report.sample import sample_report
 

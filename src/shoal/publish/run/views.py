@@ -12,11 +12,11 @@ from shoal.anonymize.method.views import choose_views, draw_all, settle_all
 from shoal.chance.source import Source
 from shoal.engine.base import Table
 from shoal.guarantee.safe_k.setting import Setting
+from shoal.progress import Stage, StageProgress
 from shoal.publish.certificate.model import RecodingChoiceEntry, TableEntry
 from shoal.publish.certificate.safe_k import recoding_choice
 from shoal.publish.folder import VIEWS, view_file, write_text
 from shoal.publish.plan.views import View, ViewsPlan, chosen_views, view_index
-from shoal.publish.run.release import Stage
 from shoal.publish.run.safe_k import DrawnTable, SafeKJob, draft_table, key
 
 if TYPE_CHECKING:
@@ -84,15 +84,15 @@ class ViewsJob(SafeKJob):
         return people, views, settle_all(people, partitions, source.stream("recoding"), stage)
 
     def writing(self, number: int) -> str:
-        return f"writing views ({number:,} of {len(self.plan.views):,})"
+        return StageProgress("writing views", number - 1, len(self.plan.views))
 
     def write_index(self, folder: Path, tables: Sequence[TableEntry]) -> None:
         write_text(folder / VIEWS, json.dumps(view_index(self.plan, tables), indent=1, ensure_ascii=False) + "\n")
 
-    def report(self, table: Table, public: Path, content: dict[str, Any]) -> dict[str, Any]:
+    def report(self, table: Table, public: Path, content: dict[str, Any], stage: Stage) -> dict[str, Any]:
         from shoal.publish.report.views import views_report
 
-        return views_report(self.plan, table, self.drawn, public, content)
+        return views_report(self.plan, table, self.drawn, public, content, stage)
 
     def sections(self, values: Mapping[str, Any]) -> MethodSections:
         from shoal.publish.report.views import views_sections

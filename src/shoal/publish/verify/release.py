@@ -7,7 +7,7 @@ made depends on the release.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from ruamel.yaml.error import YAMLError
 
 from shoal.data.archive import UnpackedRelease, is_archive
 from shoal.errors import ShoalError, UsageError, VerificationError
+from shoal.progress import Stage, report_progress, silent
 from shoal.publish.handbook.files import handbook_checks
 from shoal.publish.plan.methods import CERTIFIED
 from shoal.publish.verify import standalone
@@ -39,7 +40,7 @@ OWN_CHECKS = {
 CHECKS = {**standalone.CHECKS, **OWN_CHECKS}
 
 
-def verify(folder: str | Path, stage: Callable[[str], None] = lambda _: None) -> list[Check]:
+def verify(folder: str | Path, stage: Stage = silent) -> list[Check]:
     """All checks of a release folder, or of the zip file that `shoal share` made of it; UsageError when it is none.
 
     A check that the one-file verifier leaves open is left out where it is made here; what stays open stays None. `stage` is
@@ -58,11 +59,13 @@ def verify(folder: str | Path, stage: Callable[[str], None] = lambda _: None) ->
 
 GATES = frozenset({"format", "keys", "bounds", "plain-files", "lock-text", "lock-keys", "readable"})
 """Checks without which nothing more is read: what is behind them is written otherwise, larger or deeper than what we write."""
+FIRST = "1 of 3: files and figures"
+"""The name of the first stage."""
 MADE_ANEW = frozenset({"ledger-composed"})
 """What the one-file verifier may leave open and is part of the certificate that is made again."""
 
 
-def _verify(where: Path, stage: Callable[[str], None]) -> list[Check]:
+def _verify(where: Path, stage: Stage) -> list[Check]:
     if not os.path.lexists(where):
         raise UsageError("there is no such folder", came=where, fix="check the path")
     if not os.path.lexists(where / "certificate.json"):
@@ -71,12 +74,12 @@ def _verify(where: Path, stage: Callable[[str], None]) -> list[Check]:
         )
     alone: list[Check] = []
     own: list[Check] = []
-    stage("1 of 3: files and figures")
+    stage(FIRST)
     with standalone.limited_work():
         content: Any = None
         try:
             content = standalone.read_json(where, "certificate.json")
-            alone.extend(standalone.checks_of(where, content))
+            alone.extend(_counted(standalone.checks_of(where, content), content, stage))
         except Exception as error:  # noqa: BLE001 - what is no file's fault is raised again
             alone.append(standalone.unreadable(error))
         if not any(not check.agrees and (check.id in GATES or check.detail == standalone.NOT_THERE) for check in alone):
@@ -86,12 +89,28 @@ def _verify(where: Path, stage: Callable[[str], None]) -> list[Check]:
     return [standalone.shown(each) for each in (*(_made(alone, made)), *own)]
 
 
+def _counted(checks: Iterator[Check], content: Any, stage: Stage) -> Iterator[Check]:
+    """The checks one after another, as they say how many files, and then how many tables of counts, are done."""
+    files, tables = report_progress(stage, f"{FIRST}, hashes"), report_progress(stage, f"{FIRST}, counts")
+    hashed = counted = 0
+    for check in checks:
+        if check.id == "file-hash":
+            hashed += 1
+            files(hashed, len(content["files"]))
+        elif check.id == "no-other-files":
+            stage(FIRST)
+        elif check.id == "count-numbers":
+            counted += 1
+            tables(counted, len(content["counts"]))
+        yield check
+
+
 def _made(alone: list[Check], made: Collection[str]) -> list[Check]:
     """The checks of the one-file verifier, without those that it left open and that are made here."""
     return [check for check in alone if check.agrees is not None or check.id not in made]
 
 
-def _own_checks(where: Path, content: dict[str, Any], alone: list[Check], stage: Callable[[str], None]) -> list[Check]:
+def _own_checks(where: Path, content: dict[str, Any], alone: list[Check], stage: Stage) -> list[Check]:
     """The checks that need more than the standard library."""
     checks: list[Check] = []
     certificate = _read(content, checks)

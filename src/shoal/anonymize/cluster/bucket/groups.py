@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.anonymize.cluster.bucket.counts import GroupKind, balanced
-from shoal.anonymize.cluster.mdav import Labels, Progress, no_progress, to_remaining_points
+from shoal.anonymize.cluster.mdav import Labels, no_progress, to_remaining_points
+from shoal.progress import Progress
 
 Codes = npt.NDArray[np.int64]
 Points = npt.NDArray[np.float64]

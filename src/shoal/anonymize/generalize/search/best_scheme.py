@@ -33,9 +33,10 @@ from shoal.anonymize.generalize.search.loss import (
 from shoal.anonymize.generalize.search.records import EncodedRecords
 from shoal.anonymize.generalize.search.requirement import Requirement
 from shoal.anonymize.generalize.search.rounds import SUPPRESSED, RecodedRows, loss_of_rows, recode_locally, whole_table
-from shoal.anonymize.kernel.rollup import Integers, Progress
+from shoal.anonymize.kernel.rollup import Integers
 from shoal.errors import InfeasibleError
 from shoal.guarantee.rounding import exact_text, text_down, text_up
+from shoal.progress import Progress
 
 NODES = 20_000
 """How many nodes of the tree are looked at to find out how few rows can be suppressed."""

@@ -33,12 +33,12 @@ from shoal.anonymize.kernel.rollup import (
     Integers,
     LatticeNode,
     LatticeSteps,
-    Progress,
     child,
     merge_columns,
     starts_of,
     throttle,
 )
+from shoal.progress import Progress
 
 Places = tuple[int, ...]
 """For each attribute the place of a level among those it may have."""

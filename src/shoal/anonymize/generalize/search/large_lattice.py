@@ -27,7 +27,7 @@ from shoal.anonymize.generalize.search.full_domain import (
 )
 from shoal.anonymize.generalize.search.loss import GranularityLoss
 from shoal.anonymize.generalize.search.requirement import Requirement
-from shoal.anonymize.kernel.rollup import Progress
+from shoal.progress import Progress
 
 BLOCK = 20_000
 """The attributes of a block have at most so many schemes."""

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.generalize.base import Partition, Stage
+from shoal.anonymize.generalize.base import Partition
 from shoal.anonymize.generalize.tree import model
 from shoal.anonymize.generalize.tree.boxes import BoxRecoding, BoxTree, SideLayout
 from shoal.anonymize.generalize.tree.model import CellCounts
@@ -35,6 +35,7 @@ from shoal.errors import ParameterError
 from shoal.guarantee.compose import MeasurementBudget, epsilon_of_measurements, measurement_budgets
 from shoal.guarantee.differential import allowance
 from shoal.guarantee.rounding import exact, exact_text, text_down
+from shoal.progress import Stage
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]

@@ -14,9 +14,14 @@ from typing import Final
 from shoal.data.archive import list_size
 from shoal.engine.read.source import refuse_expansion
 from shoal.errors import DataError, UsageError
+from shoal.progress import Stage, report_progress, silent
 
 BLOCK: Final = 1 << 22
 """Bytes that are read at a time."""
+READING: Final = "reading the file"
+"""The name of the stage."""
+Part = tuple[bytes, int]
+"""Bytes that were unpacked, and how much of the packed file was read by then."""
 LONGEST_LIST: Final = 1 << 16
 """Bytes of the list of files in a zip archive that holds one table."""
 _BROKEN: Final = (
@@ -44,28 +49,34 @@ def inner_ending(path: Path) -> str:
     return Path(path.stem).suffix.lower()
 
 
-def blocks_of(path: Path, block_size: int = BLOCK) -> Iterator[bytes]:
+def blocks_of(path: Path, block_size: int = BLOCK, stage: Stage = silent) -> Iterator[bytes]:
     """The bytes of a file in blocks, unpacked where its ending says that they are packed.
+
+    `stage` is told how much of the file, as it lies on the disk, was read.
 
     Raises  DataError where what is packed is cut short or altered, or unpacks to far more than its size
     """
+    report, size, found = report_progress(stage, READING), path.stat().st_size, 0
     if not is_packed(path):
         with path.open("rb") as file:
             while block := file.read(block_size):
+                found += len(block)
+                report(found, size)
                 yield block
         return
-    size, found = path.stat().st_size, 0
     blocks = PACKINGS[path.suffix.lower()](path, block_size)
-    while unpacked := _next(blocks, path):
+    while (part := _next(blocks, path)) is not None:
+        unpacked, place = part
         found += len(unpacked)
         refuse_expansion(path.name, size, found)
+        report(place, size)
         yield unpacked
 
 
-def _next(blocks: Iterator[bytes], path: Path) -> bytes:
-    """The next block, or nothing at the end. What a library says of broken bytes is not repeated: it may quote them."""
+def _next(blocks: Iterator[Part], path: Path) -> Part | None:
+    """The next block, or None at the end. What a library says of broken bytes is not repeated: it may quote them."""
     try:
-        return next(blocks, b"")
+        return next(blocks, None)
     except _BROKEN:
         pass
     raise DataError(
@@ -75,27 +86,27 @@ def _next(blocks: Iterator[bytes], path: Path) -> bytes:
     )
 
 
-def _gzip(path: Path, block_size: int) -> Iterator[bytes]:
-    with gzip.open(path, "rb") as file:
+def _gzip(path: Path, block_size: int) -> Iterator[Part]:
+    with path.open("rb") as packed, gzip.open(packed, "rb") as file:
         while block := file.read(block_size):
-            yield block
+            yield block, packed.tell()
 
 
-def _zstandard(path: Path, block_size: int) -> Iterator[bytes]:
+def _zstandard(path: Path, block_size: int) -> Iterator[Part]:
     import pyarrow as pa
 
     with pa.OSFile(str(path)) as file, pa.CompressedInputStream(file, "zstd") as stream:
         while block := stream.read(block_size):
-            yield block
+            yield block, file.tell()
 
 
-def _zip(path: Path, block_size: int) -> Iterator[bytes]:
+def _zip(path: Path, block_size: int) -> Iterator[Part]:
     with _opened(path) as archive, archive.open(_only_member(path, archive)) as file:
         while block := file.read(block_size):
-            yield block
+            yield block, 0 if archive.fp is None else archive.fp.tell()
 
 
-PACKINGS: Final[dict[str, Callable[[Path, int], Iterator[bytes]]]] = {".gz": _gzip, ".zst": _zstandard, ".zip": _zip}
+PACKINGS: Final[dict[str, Callable[[Path, int], Iterator[Part]]]] = {".gz": _gzip, ".zst": _zstandard, ".zip": _zip}
 """How the bytes of a file with each ending are unpacked."""
 
 

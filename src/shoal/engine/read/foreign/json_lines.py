@@ -17,6 +17,7 @@ from shoal.engine.read.csv_file import refuse_mark, utf8_blocks
 from shoal.engine.read.foreign.spelling import PLAIN, text_batches
 from shoal.engine.read.source import Spelling, Stamp, StoredColumns
 from shoal.errors import DataError
+from shoal.progress import Stage, silent
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,14 +35,16 @@ class _Record(dict[str, Any]):
     """An object of JSON in which no key stands twice."""
 
 
-def open_json_lines(path: Path, encoding: str = "utf-8", names: Sequence[str] = ()) -> StoredColumns:
+def open_json_lines(
+    path: Path, encoding: str = "utf-8", names: Sequence[str] = (), stage: Stage = silent
+) -> StoredColumns:
     """Open JSON lines. A file without a line is a table without rows, where it is known which columns it should have."""
     import pyarrow as pa
 
     stamp = Stamp.of([path])
     refuse_mark(path, encoding)
     rows, found = 0, None
-    for record in _records(path, encoding, None):
+    for record in _records(path, encoding, None, stage):
         rows += 1
         found = tuple(record) if found is None else found
     if found is None and not names:
@@ -60,10 +63,10 @@ def open_json_lines(path: Path, encoding: str = "utf-8", names: Sequence[str] = 
     return StoredColumns(path.name, columns, kinds, rows, stamp, opener, counted=COUNTED, speller=speller)
 
 
-def _records(path: Path, encoding: str, columns: tuple[str, ...] | None) -> Iterator[_Record]:
+def _records(path: Path, encoding: str, columns: tuple[str, ...] | None, stage: Stage = silent) -> Iterator[_Record]:
     """The objects of the file in order; DataError at the first line that is none, or has other keys than the first."""
     keys = None if columns is None else set(columns)
-    for number, line in enumerate(_lines(path, encoding), start=1):
+    for number, line in enumerate(_lines(path, encoding, stage), start=1):
         try:
             record = _read(line)
             keys = set(record) if keys is None else keys
@@ -105,10 +108,10 @@ def _refuse_constant(_: str) -> None:
     raise _BrokenLineError("a line has NaN or Infinity, which are no JSON")
 
 
-def _lines(path: Path, encoding: str) -> Iterator[bytes]:
+def _lines(path: Path, encoding: str, stage: Stage) -> Iterator[bytes]:
     """The lines that are not empty, in UTF-8."""
     held = b""
-    for block in itertools.chain(utf8_blocks(path, encoding), (b"\n",)):
+    for block in itertools.chain(utf8_blocks(path, encoding, stage), (b"\n",)):
         *whole, held = (held + block).split(b"\n")
         for line in whole:
             if line.strip():

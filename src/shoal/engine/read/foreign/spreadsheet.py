@@ -29,6 +29,7 @@ from shoal.data.archive import list_size
 from shoal.engine.read.foreign.spelling import PLAIN, spell_as, text_batches
 from shoal.engine.read.source import Spelling, Stamp, StoredColumns, load_library, refuse_expansion
 from shoal.errors import DataError
+from shoal.progress import Progress, Stage, report_progress, silent
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,7 +51,7 @@ _CELL: Final = re.compile(rb"<(?:\w+:)?c\b[^>]*?\sr\s*=\s*[\"']([A-Za-z]{1,7})([
 _REPEATED: Final = re.compile(rb"number-(rows|columns)-repeated\s*=\s*[\"']([0-9]{1,18})")
 
 
-def open_workbook(path: Path, sheet: str | None = None) -> StoredColumns:
+def open_workbook(path: Path, sheet: str | None = None, stage: Stage = silent) -> StoredColumns:
     """Open a sheet of a workbook: the one that is named, or the only one that is not hidden.
 
     Raises  DataError where there is no such sheet, cells are merged, or cells lie beside the named columns
@@ -60,8 +61,10 @@ def open_workbook(path: Path, sheet: str | None = None) -> StoredColumns:
     stamp = Stamp.of([path])
     if path.suffix.lower() != ".xls":
         _refuse_protected(path)
-        _refuse_burst(path)
+        _refuse_burst(path, stage)
+    stage("trying to open the workbook")
     _try_out(path, sheet)
+    stage("opening the workbook")
     held = _load(path, sheet)
     rows = _rows(held, path.name)
     header = next(rows, None)
@@ -76,8 +79,9 @@ def open_workbook(path: Path, sheet: str | None = None) -> StoredColumns:
     first, stop = filled[0], filled[-1] + 1
     names = tuple(spell_as(cell) or "" for cell in header[first:stop])
     _refuse_merged(held, first, stop, path.name)
-    count = 0
+    count, report = 0, report_progress(stage, "looking for cells beside the table")
     for count, row in enumerate(rows, start=1):
+        report(count, held.height - 1)
         if any(spell_as(cell) is not None for cell in itertools.chain(row[:first], row[stop:])):
             raise DataError(
                 "a row has cells beside the named columns",
@@ -247,13 +251,13 @@ with contextlib.suppress(python_calamine.PasswordError):
 # --- what a workbook may unpack to ------------------------------------------------------------------------------------
 
 
-def _refuse_burst(path: Path) -> None:
+def _refuse_burst(path: Path, stage: Stage) -> None:
     """Raise where a part of the archive is altered, unpacks to too much, or spreads its cells too far apart."""
     try:
         if list_size(path) > LONGEST_LIST:
             raise _broken(path.name)
         with zipfile.ZipFile(path) as archive:
-            _walk(archive, path)
+            _walk(archive, path, report_progress(stage, "checking the workbook"))
     except (zipfile.BadZipFile, zlib.error, expat.ExpatError, EOFError, NotImplementedError, RuntimeError, ValueError):
         pass
     else:
@@ -261,11 +265,11 @@ def _refuse_burst(path: Path) -> None:
     raise _broken(path.name)
 
 
-def _walk(archive: zipfile.ZipFile, path: Path) -> None:
+def _walk(archive: zipfile.ZipFile, path: Path, report: Progress) -> None:
     names = [entry.filename for entry in archive.infolist()]
     if len(set(names)) != len(names):
         raise _broken(path.name)
-    size, found = path.stat().st_size, 0
+    size, found, total = path.stat().st_size, 0, sum(entry.file_size for entry in archive.infolist())
     for entry in archive.infolist():
         box = _Box(path.name)
         parser = _well_formed(path.name)
@@ -274,6 +278,7 @@ def _walk(archive: zipfile.ZipFile, path: Path) -> None:
             while block := part.read(_BLOCK):
                 found += len(block)
                 refuse_expansion(path.name, size, found)
+                report(found, total)
                 if is_xml:
                     parser.Parse(block, False)
                     box.look(tail + block)

@@ -1,0 +1,29 @@
+"""The policy file that a command is given: read and planned, while a terminal shows which of both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shoal.cli.terminal import progress
+
+if TYPE_CHECKING:
+    from shoal.policy.policy import Policy
+    from shoal.publish.plan.base import Plan
+
+
+def load_policy(path: Path) -> Policy:
+    """Read a policy with its hierarchy files; large ones take seconds."""
+    from shoal.policy.policy import Policy
+
+    with progress.spinner("reading the policy"):
+        return Policy.load(path)
+
+
+def load_plan(path: Path) -> Plan:
+    """Read a policy, and plan the release that it asks for."""
+    from shoal.publish.plan.methods import plan
+
+    asked = load_policy(path)
+    with progress.spinner("planning"):
+        return plan(asked)
