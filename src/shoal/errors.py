@@ -21,7 +21,11 @@ A message may quote the policy or the command line, never a record.
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 
@@ -41,10 +45,59 @@ def visible(text: object) -> str:
     )
 
 
+@dataclass(frozen=True)
+class NextCommand:
+    """The command line to type after an error: another command, or the one that failed, with words replaced and added.
+
+    >>> NextCommand(replace=("vists.csv", "visits.csv")).line(["init", "vists.csv"])
+    'shoal init visits.csv'
+    >>> NextCommand(("ledger", "show", "visits"), keep="--ledger").line(["release", "p.yaml", "--ledger", "l.sqlite"])
+    'shoal ledger show visits --ledger l.sqlite'
+    """
+
+    instead: tuple[str, ...] = ()
+    """The words of another command."""
+    take: str | None = None
+    """A file's name that stands among them: the path by which the command that failed named it takes its place."""
+    keep: str | None = None
+    """An option that it takes over from the command that failed."""
+    replace: tuple[str, str] | None = None
+    """A word of the command that failed, or the whole path that it names, and what stands in its place."""
+    add: tuple[str, ...] = ()
+    only: str | None = None
+    """The command after which it is the next; None for all."""
+
+    def line(self, given: Sequence[str]) -> str | None:
+        """The whole line, after a command whose words were `given`; None where there is nothing to say."""
+        if self.only is not None and self.only not in given[:1]:
+            return None
+        if self.instead:
+            instead = [_typed(word, given) if word == self.take else word for word in self.instead]
+            if None in instead:
+                return None
+            at = given.index(self.keep) if self.keep in given[:-1] else None
+            return shlex.join(["shoal", *map(str, instead), *([] if at is None else given[at : at + 2])])
+        words = list(given)
+        if self.replace is not None:
+            old, new = self.replace
+            place = next((at for at, word in enumerate(words) if old in (word, os.path.abspath(word))), None)  # noqa: PTH100
+            if place is None:
+                return None
+            own = words[place]
+            words[place] = str(Path(own).with_name(Path(new).name)) if own != old and Path(own).name else new
+        return shlex.join(["shoal", *words, *self.add])
+
+
+def _typed(name: str, given: Sequence[str]) -> str | None:
+    """The word that ends in this name of a file; None where there is none."""
+    return next((word for word in given if word == name or word.endswith((f"/{name}", f"\\{name}"))), None)
+
+
 class ShoalError(Exception):
     """The base of every error that Shoal raises on purpose; it carries the four parts of its message.
 
-    Arguments  `wrong` says what is wrong; `came` what was given; `allowed` what would be right; `fix` what to do.
+    Arguments  `wrong` says what is wrong; `came` what was given; `allowed` what would be right; `fix` what to do;
+               `step` the command line that does it, where there is one.
     Raises nothing.
 
     >>> error = ShoalError("k is not a whole number", came="2.5", allowed="1, 2, 3, ...", fix="round it up")
@@ -63,8 +116,10 @@ class ShoalError(Exception):
         came: object = None,
         allowed: str | None = None,
         fix: str | None = None,
+        step: NextCommand | None = None,
     ) -> None:
         self.wrong = wrong
+        self.step = step
         self.came = None if came is None else str(came)
         self.allowed = allowed
         self.fix = fix

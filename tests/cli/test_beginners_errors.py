@@ -140,6 +140,22 @@ CASES = {
 }
 
 
+NEXT = {
+    "wrong path, nearly right": "shoal init people.csv",
+    "no policy, nearly right": "shoal plan policy.yaml",
+    "several sheets": "shoal init book.xlsx --sheet 'read me'",
+    "wrong sheet": "shoal init book.xlsx --sheet people",
+    "wrong table": "shoal init people.sqlite --table people",
+    "wrong column": "shoal init people.csv --schema-only --out by-name",
+    "wrong type": "shoal release policy.yaml people.csv --out out --new-ledger --show-values",
+    "outside a domain": "shoal release policy.yaml people.csv --out out --new-ledger --show-values",
+    "folder is there": "shoal release policy.yaml people.csv --out there-2 --new-ledger",
+    "wrong path": None,
+    "database refuses": None,
+}
+"""The command line that a message ends with."""
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_an_error_says_what_happened_and_what_to_do_next(desk, monkeypatch, case):
     before, arguments, code, said = CASES[case]
@@ -156,7 +172,19 @@ def test_an_error_says_what_happened_and_what_to_do_next(desk, monkeypatch, case
     for each in said:
         assert each in words
     assert not any(each in words for each in (*TELLING, "secret"))
+    if case in NEXT:
+        assert (fields["next"] and fields["next"].replace(" --json", "")) == NEXT[case]
     assert sorted(path.name for path in desk.iterdir() if "ledger" not in path.name) == there
+
+
+def test_a_command_line_with_a_password_is_not_repeated(desk):
+    _database(desk)
+    address = f"sqlite:///{desk}/people.sqlite"
+    assert (
+        refused("init", address, "--table", "poeple", code=5)["next"] == f"shoal init {address} --table people --json"
+    )
+    told = shoal("init", f"{address}?key=secret", "--table", "poeple")
+    assert "secret" not in told.output
 
 
 def test_what_the_message_offers_can_be_done(desk):
@@ -173,10 +201,11 @@ def test_a_second_run_and_a_budget_that_is_spent(desk):
     again = shoal("release", "policy.yaml", "people.csv", "--out", "more")
     assert again.exit_code == 4
     assert "--again" in again.stderr
-    assert "nothing was charged" in again.stderr
+    assert again.stderr.endswith("nothing was charged; next: shoal ledger show people\n")
     spent = shoal("release", "policy.yaml", "people.csv", "--out", "more", "--again")
     assert spent.exit_code == 4
     assert "(0.5, 0.000009) is left" in spent.stderr
+    assert spent.stderr.endswith("next: shoal ledger show people\n")
     assert "shoal ledger budget people --epsilon E --delta D --reason TEXT" in spent.stderr
     assert shoal("ledger", "budget", "people", "--epsilon", "2", "--delta", "1e-5", "--reason", "agreed").exit_code == 0
     other = shoal("release", "policy.yaml", "people.csv", "--out", "more", "--again")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
+
 import pyarrow as pa
 import pytest
 
@@ -186,3 +189,13 @@ def test_one_row_is_the_unit_where_nobody_repeats():
 )
 def test_a_dataset_is_named_after_its_file(source, name):
     assert dataset_name(source) == name
+
+
+def test_a_table_of_a_database_gives_the_dataset_its_name(tmp_path):
+    with contextlib.closing(sqlite3.connect(tmp_path / "clinic.sqlite")) as held:
+        held.execute("CREATE TABLE visits (age INTEGER)")
+        held.execute("INSERT INTO visits VALUES (34), (35)")
+        held.commit()
+    by_file = draft_table(open_table(tmp_path / "clinic.sqlite"))
+    by_table = draft_table(open_table(tmp_path / "clinic.sqlite", table="visits"))
+    assert (by_file.dataset, by_table.dataset) == ("clinic", "visits")

@@ -15,6 +15,7 @@ import click
 from shoal.cli.terminal import output
 from shoal.cli.terminal.command import CommandGroup
 from shoal.cli.terminal.signals import Interrupted, SignalHandler
+from shoal.engine.read.foreign.address import is_address, refuse_secret
 from shoal.errors import OutputError, ShoalError, UsageError, visible
 
 SECTIONS = {
@@ -131,13 +132,26 @@ def _report(error: BaseException, handler: SignalHandler, given: list[str]) -> i
             fix="install shoal again with all that it needs; SHOAL_DEBUG=1 shows where it fails",
         )
     if isinstance(error, ShoalError):
-        output.tell_error(str(error), error.to_json(), as_json=as_json)
+        line = None if error.step is None or any(map(_has_secret, given)) else error.step.line(given)
+        words = str(error) if line is None else f"{error}; next: {visible(line)}"
+        output.tell_error(words, {**error.to_json(), "next": line}, as_json=as_json)
         return error.exit_code
     if isinstance(error, OSError):
         reason = f"{error.strerror or type(error).__name__}: {error.filename or 'no file name'}"
         output.tell_error(visible(reason), {"kind": "OSError", "wrong": reason}, as_json=as_json)
         return 1
     return _report_unexpected(error, as_json)
+
+
+def _has_secret(word: str) -> bool:
+    """Whether a word of the command line is an address that holds more than the database: a line with it is not repeated."""
+    if not is_address(word):
+        return False
+    try:
+        refuse_secret(word)
+    except ShoalError:
+        return True
+    return False
 
 
 def _report_interrupt(error: BaseException, handler: SignalHandler, as_json: bool) -> int:

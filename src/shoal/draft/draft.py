@@ -223,8 +223,9 @@ def draft_table(
     unit = _unit(profile, recognized, known.unit)
     columns = [_as_unit(column, unit) for column in _with_files(columns)]
     form, columns = _decimal_marks(opened.form, columns)
+    table = opened.form.table
     return Draft(
-        dataset or dataset_name(opened.stored.name),
+        dataset or dataset_name(opened.stored.name if table is None else table.rpartition(".")[2]),
         opened.stored.name,
         tuple(columns),
         unit,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from shoal.errors import BudgetError, LedgerError, ParameterError, PreconditionError
+from shoal.errors import BudgetError, LedgerError, NextCommand, ParameterError, PreconditionError
 from shoal.guarantee.rounding import exact_text, text_down, text_near, text_up
 from shoal.guarantee.unit import Neighbours, Unit
 from shoal.ledger.event import ASKED, Budget, Cost, writable
@@ -123,6 +123,7 @@ def refuse_overrun(
             fix=f"({text_down(left[0])}, {text_down(left[1])}) is left; use what was published, ask for less, or raise the "
             f"budget on record with `{_raising(account, analyst)}`"
             f"{' and in the policy' if analyst is None else ''}; nothing was charged",
+            step=None if analyst is not None else NextCommand(("ledger", "show", account.dataset), keep="--ledger"),
         )
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from shoal.data.declared_values import DeclaredValues
 from shoal.data.plain_file import LARGEST_YAML, near_path, read_plain_file
 from shoal.data.schema import Attribute, Schema, Type
-from shoal.errors import PolicyError, UsageError
+from shoal.errors import NextCommand, PolicyError, UsageError
 from shoal.guarantee.unit import Neighbours, Unit
 from shoal.policy.model.attribute import AttributeModel, ProvenanceModel
 from shoal.policy.model.counted import settle_cells
@@ -117,6 +117,7 @@ class Policy:
                 "the policy cannot be read",
                 came=f"{where} ({why})",
                 fix="name a policy file, or draft one: shoal init DATA" if near is None else f"did you mean {near}?",
+                step=None if near is None else NextCommand(replace=(str(path), str(near))),
             ) from None
         return cls.parse(text, where.parent, str(where))
 

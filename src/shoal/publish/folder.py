@@ -30,13 +30,14 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import itertools
 import json
 import os
 from collections.abc import Mapping
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import PolicyError, UsageError
+from shoal.errors import NextCommand, PolicyError, UsageError
 from shoal.publish.verify.standalone import hash_of, list_folder, open_inside, page_check, read_json, seal, sha256
 
 if TYPE_CHECKING:
@@ -300,6 +301,12 @@ def refuse_name(out: str | Path) -> Path:
     return path
 
 
+def _free_name(out: str) -> str:
+    """A path beside this one at which nothing stands."""
+    bare = out.rstrip("/\\")
+    return next(name for number in itertools.count(2) if not os.path.lexists(name := f"{bare}-{number}"))
+
+
 def refuse_target(out: str | Path, *, force: bool) -> Path:
     """The absolute path of a release folder; UsageError, before any work is done, if the release could not be written there."""
     folder = refuse_name(out)
@@ -311,7 +318,12 @@ def refuse_target(out: str | Path, *, force: bool) -> Path:
         if not path.is_dir():
             raise UsageError("a file stands where the folder should go", came=path, fix="choose another name")
         if not force:
-            raise UsageError("the folder exists", came=path, fix="choose another name, or say --force to replace it")
+            raise UsageError(
+                "the folder exists",
+                came=path,
+                fix="choose another name, or say --force to replace it",
+                step=NextCommand(replace=(str(out), _free_name(str(out)))),
+            )
         if not is_own(path):
             raise UsageError(
                 "the folder is none of ours, or was changed, so it is not replaced",

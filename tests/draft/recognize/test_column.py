@@ -75,3 +75,10 @@ def test_a_date_that_reads_in_two_ways_says_so():
 
 def test_a_name_that_promises_dates_over_words_is_not_believed():
     assert recognized(["urgent", "planned"] * 20, "admission").subject is None
+
+
+def test_a_time_of_a_login_names_nobody():
+    moments = KINDS["datetime"](np.random.default_rng(7), 400)
+    found = recognized(moments, name="last_login")
+    assert (found.role, found.type.value) == (Role.QUASI, "datetime")
+    assert recognized([f"user{number}" for number in range(400)], name="login").role is Role.IDENTIFIER

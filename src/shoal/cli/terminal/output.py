@@ -149,7 +149,7 @@ def tell_error(words: str, fields: Mapping[str, Any], *, as_json: bool) -> None:
     A list of problems has a line for each; its words are those of a `ShoalError`, in which lines of values are spelled out.
     """
     if as_json:
-        shape = {"kind": None, "wrong": None, "came": None, "allowed": None, "fix": None, "exit_code": 1}
+        shape = {"kind": None, "wrong": None, "came": None, "allowed": None, "fix": None, "next": None, "exit_code": 1}
         _print(json_text({"version": VERSION, "error": {**shape, **fields}}, indent=2))
         return
     tell_lines(f"error: {words}")

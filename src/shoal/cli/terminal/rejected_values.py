@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shoal.errors import DataError
+from shoal.errors import DataError, NextCommand
 
 if TYPE_CHECKING:
     from shoal.data.schema import Schema
@@ -37,6 +37,7 @@ def show_rejected(data: object, schema: Schema, *, show: bool) -> Iterator[None]
                 error.values = _read_cells(data, schema, error)
             else:
                 _advise(error, HINT)
+                error.step = NextCommand(add=("--show-values",))
         raise
 
 

@@ -205,6 +205,10 @@ class _Column:
         """What names people; a column that is called `name` or `id` and has few values names groups."""
         if subject.key == "coordinates" and self.profile.looked_at and not self.profile.numeric:
             return None
+        if subject.kind == "name" and (
+            self.profile.years is not None or self.profile.storage in (Storage.DATE, Storage.MOMENT)
+        ):
+            return None  # `last_login` is when, and not who
         return Recognition(Role.IDENTIFIER, None, _by_name(subject), subject.key, by_name=True)
 
     # --- without a subject ------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ from shoal.engine.read.source import (
     refuse_special,
 )
 from shoal.engine.read.storage import Storage, mark_of, plain, plain_type, reads, storage_of
-from shoal.errors import DataError, ShoalError
+from shoal.errors import DataError, NextCommand, ShoalError
 from shoal.progress import Stage, silent
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ def _open_silently(work: Callable[[], StoredColumns], name: str) -> StoredColumn
     except ShoalError as error:
         failed = error
     except FileNotFoundError:
-        failed = DataError("there is no such file", came=name, fix=_nearest(name))
+        failed = DataError("there is no such file", came=name, fix=_nearest(name), step=_with_path(name))
     except PermissionError:
         failed = DataError("the file may not be read", came=name, fix="ask for the permission to read it")
     except MemoryError:
@@ -315,6 +315,7 @@ def _refuse_names(source: str, names: Sequence[str], asked: Sequence[str], *, pa
             + "check that this is the policy of this table, and that the file has a header"
             + (", and that `file: {delimiter: ...}` in the policy is right" if parsed else "")
             + "; `shoal init FILE --schema-only --out NEW` writes a policy with the names that the file has",
+            step=NextCommand(take=source, instead=("init", source, "--schema-only", "--out", "by-name")),
         )
 
 
@@ -327,6 +328,12 @@ def _spelled(missing: Sequence[str], names: Sequence[str]) -> str:
 
 def _letters(name: str) -> str:
     return "".join(each for each in name.casefold() if each.isalnum())
+
+
+def _with_path(name: str) -> NextCommand | None:
+    """The same command with the path of a file that has nearly this name, where there is one."""
+    near = None if is_address(name) else near_path(Path(name))
+    return None if near is None else NextCommand(replace=(name, str(near)))
 
 
 def _nearest(name: str) -> str:

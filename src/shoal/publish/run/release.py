@@ -25,7 +25,7 @@ from shoal.anonymize.treatment.steps import ChangeCount, TreatedTable, treat
 from shoal.chance.source import Source
 from shoal.engine.base import Engine, Table
 from shoal.engine.digest import file_digest
-from shoal.errors import BudgetError, DataError, PolicyError, ShoalError, UsageError
+from shoal.errors import BudgetError, DataError, NextCommand, PolicyError, ShoalError, UsageError
 from shoal.files.work_folder import WorkFolder
 from shoal.guarantee.claim import Claim
 from shoal.ledger.event import Budget, Event
@@ -475,6 +475,7 @@ def _repeat_refusal(plan: Plan) -> RefuseRepeat | None:
             plan.repeat_words(_entry(event), state) or "this very release was charged before",
             came=f"plan {plan.lock.sha256[:16]} of dataset '{plan.policy.dataset}'",
             fix=f"{_AFTER_REPEAT[state]}; nothing was charged",
+            step=NextCommand(("ledger", "show", plan.policy.dataset), keep="--ledger"),
         )
 
     return None if plan.repeat_words("", "unknown") is None else refuse

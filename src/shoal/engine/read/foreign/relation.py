@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 
 from shoal.data.schema import FileFormat
-from shoal.errors import DataError, PolicyError
+from shoal.errors import DataError, NextCommand, PolicyError
 
 MOST_NAMES = 12
 """Tables that a message lists."""
@@ -46,13 +47,17 @@ def choose_relation(form: FileFormat, tables: Mapping[str, str], source: str) ->
             "the policy does not say which table of the database is read",
             came=source,
             allowed=listed,
-            fix="name one in the policy, `file: {table: NAME}`, or give a query, `file: {query: SELECT ...}`",
+            fix="name one: `--table NAME` of shoal init, or `file: {table: NAME}` in the policy; or give a query, `--query` or "
+            "`file: {query: SELECT ...}`",
+            step=NextCommand(add=("--table", next(iter(tables))), only="init"),
         )
+    nearest = next(iter(difflib.get_close_matches(form.table, tables, n=1)), next(iter(tables)))
     raise DataError(
         "the database has no such table",
         came=f"{form.table!r} in {source}",
         allowed=listed,
-        fix="name one of them in the policy: `file: {table: NAME}`",
+        fix="name one of them: `--table NAME` of shoal init, or `file: {table: NAME}` in the policy",
+        step=NextCommand(replace=(form.table, nearest), only="init"),
     )
 
 

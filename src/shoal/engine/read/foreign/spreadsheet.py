@@ -28,7 +28,7 @@ from xml.parsers import expat
 from shoal.data.archive import list_size
 from shoal.engine.read.foreign.spelling import PLAIN, spell_as, text_batches
 from shoal.engine.read.source import Spelling, Stamp, StoredColumns, load_library, refuse_expansion
-from shoal.errors import DataError
+from shoal.errors import DataError, NextCommand
 from shoal.progress import Progress, Stage, report_progress, silent
 
 if TYPE_CHECKING:
@@ -156,6 +156,7 @@ def _choose(book: Any, sheet: str | None, name: str, calamine: Any) -> str:
             came=f"{name} without '{sheet}'",
             allowed=listed or "a workbook with a sheet of cells",
             fix=_naming(_nearest_sheet(sheet, every)),
+            step=NextCommand(replace=(sheet, _nearest_sheet(sheet, every)), only="init") if every else None,
         )
     if len(seen) != 1:
         first = (seen or every or ["..."])[0]
@@ -166,6 +167,7 @@ def _choose(book: Any, sheet: str | None, name: str, calamine: Any) -> str:
             came=f"{name} with {listed}" if listed else name,
             allowed="one of its sheets",
             fix=_naming(first),
+            step=NextCommand(add=("--sheet", first), only="init") if every else None,
         )
     return str(seen[0])
 
