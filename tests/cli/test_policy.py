@@ -217,3 +217,16 @@ def wait_for(terminal, words):
     shown = b""
     while words not in shown:
         shown += os.read(terminal, 4096)
+
+
+def test_of_a_long_list_it_is_said_where_all_of_it_stands(tmp_path, monkeypatch):
+    values = ", ".join(f"v{number}" for number in range(20))
+    file = tmp_path / "policy.yaml"
+    file.write_text(
+        "version: 1\ndataset: d\nunit: row\nneighbours: add_remove\nattributes:\n"
+        f"  town: {{role: quasi, type: category, domain: [{values}], provenance: profiled}}\n"
+        "  sex: {role: quasi, type: category, domain: [f, m], provenance: profiled}\n"
+    )
+    asked = " ".join(typed(monkeypatch, file, "yes\nyes\n").stderr.split())
+    assert asked.count("and 8 more, 20 in all") == 2
+    assert asked.count("or in the hierarchy file that it names") == 1

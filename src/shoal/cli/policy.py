@@ -189,7 +189,7 @@ def confirm_policy(file: Path, keys: Sequence[str], every: bool, as_json: bool) 
     asked = not every and not keys and bool(waiting)
     if asked:
         _refuse_nobody(waiting, as_json=as_json)
-        chosen = tuple(_ask(waiting))
+        chosen = tuple(_ask(waiting, file))
     else:
         chosen = waiting if every else find_profiled(found, keys)
     with progress.stages("declaring") as stage:
@@ -233,13 +233,15 @@ def _refuse_nobody(waiting: Sequence[ProfiledKey], *, as_json: bool) -> None:
         )
 
 
-def _ask(waiting: Sequence[ProfiledKey]) -> Iterator[ProfiledKey]:
+def _ask(waiting: Sequence[ProfiledKey], file: Path) -> Iterator[ProfiledKey]:
     """Put each question; what is answered with yes."""
     output.tell(f"{output.count_text(len(waiting), 'key')} of the policy came from the data.", bold=True)
     for number, each in enumerate(waiting, 1):
         output.tell()
         output.tell(f"{number} of {len(waiting)}: {each.key}", bold=True)
         output.tell_paragraph(each.statement, indent="  ", further="  ")
+        if each.shortened:
+            output.tell_paragraph(f"All of them stand in {file}, or in the hierarchy file that it names.", indent="  ")
         output.tell_paragraph(each.why, indent="  ", further="  ")
         answer = output.ask(f"  {each.question} [yes/no/stop] ", ("yes", "no", "stop"))
         if answer == "stop":

@@ -16,6 +16,7 @@ from shoal.data.schema import STANDARD, Role
 from shoal.draft.codes.table import Labels
 from shoal.errors import PolicyError, UsageError
 from shoal.files.write import refuse_overwriting, write
+from shoal.policy.confirmation import profiled
 from shoal.policy.text.reading import read_yaml
 
 if TYPE_CHECKING:
@@ -215,6 +216,10 @@ def _release(draft: Draft) -> Iterator[str]:
     yield f"{off}budget: {{epsilon: 3, delta: 1e-5}}"
 
 
+def _questions(many: int) -> str:
+    return f"{many:,} question{'s' * (many != 1)}"
+
+
 def sentences(draft: Draft) -> list[str]:
     """What was looked at, whose contribution is hidden, and what a person has to decide."""
     if draft.looked_at:
@@ -230,8 +235,8 @@ def sentences(draft: Draft) -> list[str]:
     keys = len(draft.profiled)
     if keys:
         said.append(
-            f"{keys} domains and hierarchies were read off the table (profiled). Until you confirm them, a release is proved for "
-            "a plan tuned on the data."
+            f"{keys} domains and hierarchies were read off the table (profiled). Until you confirm them, which takes "
+            f"{_questions(len(profiled(draft.policy)))}, a release is proved for a plan tuned on the data."
         )
     open_columns = [column.name for column in draft.columns if not column.complete]
     if open_columns:

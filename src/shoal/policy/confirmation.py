@@ -7,6 +7,7 @@ nothing here decides it; it puts the question in plain words, and writes down th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,8 @@ from shoal.data.domain import Interval, Pattern, Values, shorten
 from shoal.errors import UsageError
 from shoal.policy.policy import Policy
 
+_ALL = re.compile(r" and [0-9,]+ more, [0-9,]+ in all")
+"""The end of a list that is shortened."""
 _INDEPENDENT = "a codebook, a law, an instrument or common knowledge"
 
 
@@ -31,6 +34,11 @@ class ProfiledKey:
     statement: str
     why: str
     question: str
+
+    @property
+    def shortened(self) -> bool:
+        """Whether the statement leaves values or groups out because there are many."""
+        return _ALL.search(self.statement) is not None
 
     @property
     def key(self) -> str:
