@@ -12,10 +12,8 @@ imports and reading. Environments: `opendp-*` need opendp[mbi] with polars, `sma
     smartnoise-*   the same conversion, their own; they take the number of rows as public
     privbayes      epsilon alone (delta is not used); takes the number of rows as public
 
-The AIM of opendp gets a sixteenth of its rho for single attributes, as its paper has it, and not the half that is opendp's
-default. mbi 1.1.0 draws rows by rounding in the order of the rows, so that two attributes that hang on the same third rise
-and fall together, and does not look at the attributes that triangulation joins. `draw` here rounds in an order of chance
-along the junction tree: that is what is scored, while `shipped` takes what the library itself draws.
+How rows are drawn from a model of mbi is said in the package's synthesizer_process.py, which runs OpenDP's synthesizers: rows
+that are drawn so are scored, while `shipped` takes what the library itself draws.
 """
 
 import json
@@ -24,14 +22,10 @@ import resource
 import secrets
 import sys
 import tempfile
-from itertools import combinations
 from pathlib import Path
 
-
-def cpu():
-    """CPU seconds of this process and of those that it has waited for."""
-    own, others = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-    return own.ru_utime + own.ru_stime + others.ru_utime + others.ru_stime
+sys.path.append(str(Path(__file__).parents[2] / "src/shoal/publish/comparison"))
+import synthesizer_process as process
 
 
 def rho_for(epsilon, delta):
@@ -56,67 +50,10 @@ def rho_for(epsilon, delta):
     return low
 
 
-def draw(model, rows):
-    """Rows of an mbi model: attribute after attribute along the junction tree, rounded within each combination of parents."""
-    import numpy as np
-    from mbi import junction_tree, marginal_oracles
-
-    chance = np.random.default_rng()
-    tree, order = junction_tree.make_junction_tree(model.domain, [tuple(one) for one in model.cliques])
-    cliques = list(tree.nodes)
-    marginals = marginal_oracles.message_passing_stable(model.potentials.expand(cliques))
-    data = {}
-    for name in reversed(order):
-        parents = tuple(sorted(set(data) & set().union(*(set(one) for one in cliques if name in one))))
-        joint = np.asarray(marginals.project((*parents, name)).datavector(flatten=False), dtype=np.float64)
-        table = np.maximum(joint.reshape(-1, joint.shape[-1]), 0.0) + 1e-300
-        running = np.cumsum(table / table.sum(axis=1, keepdims=True), axis=1)
-        state = (
-            np.ravel_multi_index([data[one] for one in parents], joint.shape[:-1]) if parents else np.zeros(rows, int)
-        )
-        turn = chance.permutation(rows)
-        turn = turn[np.argsort(state[turn], kind="stable")]
-        _, first, counts = np.unique(state[turn], return_index=True, return_counts=True)
-        # One random start for each combination, then equal steps: a value comes up as often as expected, or once more or less.
-        place = (
-            np.arange(rows) - np.repeat(first, counts) + np.repeat(chance.random(len(counts)), counts)
-        ) / np.repeat(counts, counts)
-        codes = np.empty(rows, dtype=np.int64)
-        codes[turn] = [
-            min(int(np.searchsorted(running[own], at, side="right")), joint.shape[-1] - 1)
-            for own, at in zip(state[turn].tolist(), place.tolist(), strict=True)
-        ]
-        data[name] = codes
-    return data
-
-
 def opendp(kind, table, domains, epsilon, delta):
     """MST, AIM over all pairs or triples, or noise on all pairs and one model, as opendp.extras.mbi has them."""
-    import opendp.prelude as dp
-    import polars as pl
-
-    dp.enable_features("contrib")
-    names = list(domains)
-    algorithm = {
-        "mst": dp.mbi.MST,
-        "aim2": lambda: dp.mbi.AIM(queries=2, oneway_split=1 / 16),
-        "aim3": lambda: dp.mbi.AIM(queries=3, oneway_split=1 / 16),
-        "fixed": lambda: dp.mbi.Fixed(queries=[dp.mbi.Count(pair) for pair in combinations(names, 2)]),
-    }[kind]()
-    frame = pl.scan_csv(table, schema=dict.fromkeys(names, pl.Int64))
-    began = cpu()
-    rho = rho_for(epsilon, delta)
-    context = dp.Context.compositor(
-        data=frame, privacy_unit=dp.unit_of(contributions=1), privacy_loss=dp.loss_of(rho=rho)
-    )
-    keys = {name: list(range(size)) for name, size in domains.items()}
-    found = context.query(rho=rho).contingency_table(keys=keys, algorithm=algorithm).release()
-    drawn = found.synthesize()
-    spent = cpu() - began
-    shipped = drawn.select(pl.col(name).fill_null(domains[name] - 1) for name in names).rows()
-    again = draw(found.model, len(shipped))
-    rows = zip(*(again[name].clip(0, domains[name] - 1).tolist() for name in names), strict=True)
-    return list(rows), shipped, spent
+    kind = {"aim2": "aim"}.get(kind, kind)
+    return process.synthesize(kind, table, domains, rho_for(epsilon, delta), 1, shipped=True)
 
 
 def smartnoise(kind, table, domains, epsilon, delta):
@@ -136,11 +73,11 @@ def smartnoise(kind, table, domains, epsilon, delta):
         one = LabelTransformer(nullable=False)
         one.fit(range(size))
         columns.append(one)
-    began = cpu()
+    began = process.cpu_seconds()
     made.fit(frame, transformer=TableTransformer(columns))
     drawn = made.sample(len(frame))
-    spent = cpu() - began
-    again = draw(made.synthesizer, len(frame))
+    spent = process.cpu_seconds() - began
+    again = process.draw_rows(made.synthesizer, len(frame))
     if kind == "mst":
         from mbi import Dataset
 
@@ -164,7 +101,7 @@ def privbayes(kind, table, domains, epsilon, delta):
         )
         rows = len(lines) - 1
         del lines
-        began = cpu()
+        began = process.cpu_seconds()
         describer = DataDescriber(category_threshold=max(sizes) + 1)
         describer.describe_dataset_in_correlated_attribute_mode(
             dataset_file=str(words),
@@ -176,7 +113,7 @@ def privbayes(kind, table, domains, epsilon, delta):
         describer.save_dataset_description_to_file(str(described))
         generator = DataGenerator()
         generator.generate_dataset_in_correlated_attribute_mode(rows, str(described), seed=secrets.randbits(31))
-        spent = cpu() - began
+        spent = process.cpu_seconds() - began
         drawn = generator.synthetic_dataset[list(domains)]
         rows = [[int(str(value)[1:]) for value in row] for row in drawn.to_numpy().tolist()]
         return rows, rows, spent
@@ -198,7 +135,7 @@ def main(path):
             lines = (",".join(str(int(code)) for code in row) for row in codes)
             Path(place).write_text("\n".join([",".join(domains), *lines]) + "\n")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"cpu": spent, "process": cpu(), "megabytes": peak, "rows": len(rows)}))
+    print(json.dumps({"cpu": spent, "process": process.cpu_seconds(), "megabytes": peak, "rows": len(rows)}))
 
 
 if __name__ == "__main__":

@@ -481,6 +481,9 @@ def compare_methods(
     *,
     masked: Mapping[str, object] | None = None,
     synthetic: Mapping[str, object] | None = None,
+    yardsticks: Sequence[str] = (),
+    yardstick_python: str | None = None,
+    yardstick_seconds: float = 1800,
     holdout: float = 0.2,
     seed: int | None = None,
     targets: Sequence[str] = (),
@@ -496,13 +499,15 @@ def compare_methods(
     the original and is personal data; `page()` is one page of it, `to_json()` all of it.
 
     Arguments  `policies` are policies or their files, by the names that they have in the comparison, or in a list, named by their
-               files; all publish the same attributes, and the first says what intruders know; `data` is the real table, of which
-               `holdout` is drawn as a control group; `masked` and `synthetic` are tables of other tools by name, of masked people
-               or of nobody, made from the part that `seed` draws and `part` writes; `targets` are columns that models predict;
-               without `full` no attack is tried and no model trained; `ledger` is where looks go on record; `engine` is where
-               rows live.
-    Raises     UsageError for policies that cannot be compared, or a table of another tool without a seed; ParameterError for a
-               share that is none; DataError for a table that cannot be read, or is too small.
+               files; all publish the same attributes, and the first says what intruders know; `data` is the real table, of
+               which `holdout` is drawn as a control group; `masked` and `synthetic` are tables of other tools by name, of
+               masked people or of nobody, made from the part that `seed` draws and `part` writes; `yardsticks` are synthesizers
+               of OpenDP ("mst", "aim") that are run on that part at the policies' epsilon and delta, by this Python or by
+               `yardstick_python`, for `yardstick_seconds` at most; `targets` are columns that models predict; without `full` no
+               attack is tried and no model trained; `ledger` is where looks go on record; `engine` is where rows live.
+    Raises     UsageError for policies that cannot be compared, a table of another tool without a seed, or yardsticks whose
+               libraries are not installed; ParameterError for a share that is none; DataError for a table that cannot be read,
+               or is too small.
 
     >>> from shoal.policy.policy import Policy
     >>> wide = Policy.load("policy.yaml")
@@ -512,13 +517,15 @@ def compare_methods(
     """
     from shoal.publish.comparison.methods import compare_methods as comparing
     from shoal.publish.comparison.methods import name_policies
+    from shoal.publish.comparison.yardstick import Yardsticks
 
+    measured = Yardsticks(tuple(yardsticks), yardstick_python, yardstick_seconds) if yardsticks else None
     given = policies if isinstance(policies, Mapping) else None
     read = [_policy(one, "not a policy") for one in (policies if given is None else given.values())]
     named = dict(zip(given, read, strict=True)) if given is not None else name_policies(read)
     return comparing(
-        named, data, masked=masked, synthetic=synthetic, holdout=holdout, seed=seed, targets=targets, full=full, ledger=ledger,
-        part=None if part is None else Path(part), engine=engine,
+        named, data, masked=masked, synthetic=synthetic, yardsticks=measured, holdout=holdout, seed=seed, targets=targets,
+        full=full, ledger=ledger, part=None if part is None else Path(part), engine=engine,
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from shoal.errors import UsageError
 
 if TYPE_CHECKING:
     from shoal.publish.comparison.methods import MethodOutcome, MethodsComparison
+    from shoal.publish.comparison.yardstick import Yardsticks
 
 SHOWN = (
     ("prosecutor.largest", "largest risk"),
@@ -48,6 +49,21 @@ SHOWN = (
     metavar="NAME=FILE",
     help="A table of nobody's rows that another tool made of the part.",
 )
+@click.option(
+    "--yardstick",
+    metavar="NAMES",
+    help="Run mst, aim or both (mst,aim) on the part too, at the policy's epsilon and delta; needs the extra `synthesizers`.",
+)
+@click.option(
+    "--yardstick-python",
+    metavar="PATH",
+    help="The Python that has `opendp[mbi]`, where this one has not.",
+)
+@click.option(
+    "--yardstick-seconds",
+    metavar="N",
+    help="Stop a yardstick after so many seconds (1800 where nothing is said).",
+)
 @click.option("--seed", metavar="S", help="Seed of the part and of all draws; without it they differ each time.")
 @click.option(
     "--part", metavar="FILE", type=click.Path(path_type=Path), help="Write the rows that take part, for other tools."
@@ -65,6 +81,9 @@ def compare(
     data: Path | str,
     masked: Sequence[str],
     synthetic: Sequence[str],
+    yardstick: str | None,
+    yardstick_python: str | None,
+    yardstick_seconds: str | None,
     seed: str | None,
     part: Path | None,
     targets: Sequence[str],
@@ -82,7 +101,8 @@ def compare(
     """
     from shoal.engine.base import open_engine
     from shoal.files.write import refuse_overwriting, write
-    from shoal.publish.comparison.methods import compare_methods, name_policies, steps, targets_of
+    from shoal.publish.comparison.methods import compare_methods, name_policies, name_yardsticks, steps, targets_of
+    from shoal.publish.plan.methods import plan
 
     start = None if seed is None else numbers.read_whole(seed, "seed", least=0)
     others = [_named(each, option) for option, all_ in (("masked", masked), ("synthetic", synthetic)) for each in all_]
@@ -99,10 +119,14 @@ def compare(
             refuse_overwriting(path, force=force)
     named = name_policies([load_policy(path) for path in policies])
     predicted = targets_of(next(iter(named.values())), targets)
-    with progress.bar("comparing", steps(len(named) + len(others), predicted, full=not fast)) as tick:
+    measured = _yardsticks(yardstick, yardstick_python, yardstick_seconds)
+    lines = len(named) + len(others)
+    if measured is not None:
+        lines += len(name_yardsticks(measured, [plan(one) for one in named.values()]))
+    with progress.bar("comparing", steps(lines, predicted, full=not fast)) as tick:
         found = compare_methods(
-            named, data, masked=dict(others[: len(masked)]), synthetic=dict(others[len(masked) :]), seed=start, targets=predicted,
-            full=not fast, ledger=ledger, part=part, tick=tick, engine=open_engine(stage=tick.stage),
+            named, data, masked=dict(others[: len(masked)]), synthetic=dict(others[len(masked) :]), yardsticks=measured,
+            seed=start, targets=predicted, full=not fast, ledger=ledger, part=part, tick=tick, engine=open_engine(stage=tick.stage),
         )  # fmt: skip
     if part is not None:
         output.note_effect(f"the part was written: {part}")
@@ -128,6 +152,18 @@ def _named(text: str, option: str) -> tuple[str, str]:
     if not name or not equals or not path:
         raise UsageError(f"--{option} needs a name and a file", came=text, allowed=f"--{option} NAME=FILE")
     return name, path
+
+
+def _yardsticks(names: str | None, python: str | None, seconds: str | None) -> Yardsticks | None:
+    from shoal.publish.comparison.yardstick import SECONDS, Yardsticks
+
+    if names is None:
+        if python is not None or seconds is not None:
+            raise UsageError("there is no yardstick to run", fix="say which: --yardstick mst,aim")
+        return None
+    limit = SECONDS if seconds is None else numbers.read_whole(seconds, "yardstick-seconds", least=1)
+    kinds = tuple(each.strip().lower() for each in names.split(","))
+    return Yardsticks(kinds, python, limit)
 
 
 def _print(found: MethodsComparison) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -37,8 +37,12 @@ from shoal.ledger.ledger import Ledger, is_ledger_missing, is_ledger_named, open
 from shoal.ledger.look import LookCount
 from shoal.policy.policy import Policy
 from shoal.publish.assess import lenient_schema, read_masked
+from shoal.publish.comparison.yardstick import KINDS, Yardsticks, YardstickTarget, yardstick_targets
 from shoal.publish.plan.base import Plan
 from shoal.publish.plan.methods import plan as resolve
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 VERSION = 1
 HOLDOUT = 0.2
@@ -56,6 +60,7 @@ LIMITS = (
     "Risks and utility were measured on these tables, against the intruders and models that were tried. They promise nothing; "
     "what is promised stands under claim. A release of the whole table will differ from these trials on a part of it."
 )
+UNSEEDED = "its noise comes from the operating system whatever the seed, so it differs each time"
 UNCLAIMED = "none that Shoal knows of"
 """What stands under claim for a table that another tool made."""
 
@@ -292,6 +297,7 @@ def compare_methods(
     *,
     masked: Mapping[str, object] | None = None,
     synthetic: Mapping[str, object] | None = None,
+    yardsticks: Yardsticks | None = None,
     holdout: float = HOLDOUT,
     seed: int | None = None,
     targets: Sequence[str] = (),
@@ -305,14 +311,17 @@ def compare_methods(
 
     Arguments  `policies`: by the name that each has in the comparison; they publish the same attributes, and the first says which
                are quasi-identifiers and confidential; `data`: the real table; `masked`, `synthetic`: tables of other tools by
-               name, made from the very part that `seed` draws and `part` writes, of masked people or of nobody; `holdout`: the
-               share of units that takes no part; `seed`: of the part and of all draws, None for the operating system's;
-               `targets`: columns that models predict; `full`: with attacks and models; `ledger`: where the looks go on record
+               name, made from the very part that `seed` draws and `part` writes, of masked people or of nobody; `yardsticks`:
+               synthesizers of OpenDP that are run at the promises of the policies; `holdout`: the share of units that takes no
+               part; `seed`: of the part and of all draws, None for the operating system's; `targets`: columns that models
+               predict; `full`: with attacks and models; `ledger`: where the looks go on record
     Raises     UsageError for policies that cannot be compared, or a table of another tool without a seed; ParameterError for a
                share that is none; DataError for a table that cannot be read or is too small
     """
     others = {**(masked or {}), **(synthetic or {})}
     first = _check_asked(policies, masked or {}, synthetic or {}, holdout, seed)
+    plans = {name: _planned(policy) for name, policy in policies.items()}
+    measured = name_yardsticks(yardsticks, [found for found in plans.values() if isinstance(found, Plan)])
     predicted = targets_of(first, targets)
     if is_ledger_named(ledger) or not is_ledger_missing(ledger):
         open_ledger(ledger).close()  # one that cannot be written is refused before the work, not after it
@@ -332,7 +341,6 @@ def compare_methods(
             kept.select(names).write(part, sort=False)
         tick()
         trial = _Trial(opened, data, taking, unit, original, control, first.schema, predicted, full, tick)
-        plans = {name: _planned(policy) for name, policy in policies.items()}
         locks = {name: found.confirmed_lock.sha256 for name, found in plans.items() if isinstance(found, Plan)}
         outcomes = []
         for number, (name, found) in enumerate(plans.items()):
@@ -340,6 +348,9 @@ def compare_methods(
             outcomes.append(trial.run(name, policies[name], found, own, locks))
         for name, table in others.items():
             outcomes.append(trial.judge(name, table, real=name in (masked or {})))
+        for name, (kind, target) in measured.items():
+            with source.stream(f"yardstick {name}") as chance:
+                outcomes.append(trial.measure(name, kind, target, cast("Yardsticks", yardsticks), chance))
     place = None
     for name, lock in locks.items():
         place = record_look(policies[name].dataset, "dry-run", lock=lock, ledger=ledger)
@@ -358,6 +369,18 @@ def compare_methods(
         ledger=place,
         original_risk=None if before is None else (before.prosecutor.largest, before.prosecutor.mean),
     )
+
+
+def name_yardsticks(yardsticks: Yardsticks | None, plans: Sequence[Plan]) -> dict[str, tuple[str, YardstickTarget]]:
+    """What is run as a yardstick, by the name of its line: of several promises each has its own."""
+    if yardsticks is None:
+        return {}
+    targets = yardstick_targets(plans)
+    return {
+        KINDS[kind] if len(targets) == 1 else f"{KINDS[kind]}, {target.words}": (kind, target)
+        for target in targets
+        for kind in yardsticks.kinds
+    }
 
 
 # --- what is compared -------------------------------------------------------------------------------------------------
@@ -488,18 +511,40 @@ class _Trial:
         what = "masked table" if real else "synthetic table"
         outcome = MethodOutcome(name, what, UNCLAIMED, "")
         try:
-            made = masked_table(self.original, read_masked(self.engine, data, self.schema))
-            made = replace(made, real=real, words=f"rows of a {what}")
-            ticks()
-            assessment = self._assess(made, ticks)
-            lost = tuple(f"the column '{each}' is not in it" for each in assessment.utility.lost_columns)
-            return replace(
-                outcome, rows=made.rows, measured_on=made.words, assessment=assessment, notes=(*made.notes, *lost)
-            )
+            return self._judge(outcome, read_masked(self.engine, data, self.schema), what, ticks, real=real)
         except ShoalError as error:
             return replace(outcome, why_not=error.wrong)
         finally:
             ticks.finish()
+
+    def measure(
+        self, name: str, kind: str, target: YardstickTarget, yardsticks: Yardsticks, source: Source
+    ) -> MethodOutcome:
+        """Run a synthesizer of another library on the part, and judge what it draws."""
+        ticks = _Steps(self.tick, 1 + steps_of(self.targets, full=self.full))
+        claimed = f"claimed by OpenDP {yardsticks.version}, not by Shoal"
+        outcome = MethodOutcome(name, f"yardstick: {KINDS[kind]} of OpenDP", target.words, claimed)
+        try:
+            table = self.engine.scan(self.data, target.schema).keep(self.taking)
+            drawn, cpu = yardsticks.run(kind, target, table, source)
+            found = self._judge(outcome, drawn, "synthetic table", ticks, real=False)
+            return replace(found, cpu=cpu, notes=(*found.notes, UNSEEDED))
+        except ShoalError as error:
+            said = error.wrong if error.came is None else f"{error.wrong}: {error.came}"
+            return replace(outcome, why_not=said)
+        finally:
+            ticks.finish()
+
+    def _judge(
+        self, outcome: MethodOutcome, data: pa.Table, what: str, ticks: Callable[[], None], *, real: bool
+    ) -> MethodOutcome:
+        made = replace(masked_table(self.original, data), real=real, words=f"rows of a {what}")
+        ticks()
+        assessment = self._assess(made, ticks)
+        lost = tuple(f"the column '{each}' is not in it" for each in assessment.utility.lost_columns)
+        return replace(
+            outcome, rows=made.rows, measured_on=made.words, assessment=assessment, notes=(*made.notes, *lost)
+        )
 
     def _write(self, found: Plan, folder: Path, source: Source | None) -> tuple[float, int, tuple[str, ...]]:
         """Run a plan into a folder as a release does, up to where it would be published: CPU seconds, rows and notes."""
