@@ -150,7 +150,11 @@ class Source:
 
     def choose_by_score(self, scores: NDArray[np.int64], factor: Fraction | int) -> int:
         """One index by the weights factor · score, for many whole scores; see `draws.choices_by_score`."""
-        return int(draws.choices_by_score(self, scores, factor, 1)[0])
+        return int(self.choices_by_score(scores, factor, 1)[0])
+
+    def choices_by_score(self, scores: NDArray[np.int64], factor: Fraction | int, size: int) -> NDArray[np.int64]:
+        """So many indices by the weights factor · score, for many whole scores; see `draws.choices_by_score`."""
+        return draws.choices_by_score(self, scores, factor, size)
 
     def choose_each_by_score(self, scores: NDArray[np.int64], factor: Fraction | int) -> NDArray[np.int64]:
         """For each row of whole scores one index by the weights factor · score; see `draws.choose_each_by_score`."""

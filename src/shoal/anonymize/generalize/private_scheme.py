@@ -130,6 +130,20 @@ class PrivateScheme(Partition):
         levels = choose_scheme(self.lattice, counts, self.scoring, self.paid / self.steps, source, progress=progress)
         return Scheme(self.schema, levels)
 
+    def draw_many(self, counts: Counts, source: Source, size: int) -> Integers:
+        """The numbers of so many schemes of the lattice, each drawn as `decide` draws its one; all schemes are scored, once.
+
+        Together they cost as much as so many releases: for audits, which publish none of them.
+        """
+        scores, factor = self.weigh(counts)
+        return source.choices_by_score(scores, factor, size)
+
+    def weigh(self, counts: Counts) -> tuple[Integers, Fraction]:
+        """The score of every scheme on a table, and the factor of a score in the logarithm of its probability."""
+        spread = self.scoring.spread(self.lattice)
+        paid = check_epsilon(self.paid / self.steps)
+        return self.scoring.of_all(self.lattice, counts), paid / spread if spread else Fraction(0)
+
 
 # --- the draw ----------------------------------------------------------------------------------------------------------
 

@@ -55,7 +55,7 @@ class Score(ABC):
         object.__setattr__(self, "k", check_k(self.k))
         object.__setattr__(self, "beta", check_beta(self.beta))
 
-    @property
+    @cached_property
     def publishable_size(self) -> int:
         """The size from which a class will probably be published: k/beta, rounded up."""
         return ceil(self.k / self.beta)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -103,7 +104,8 @@ def _workers(case: AuditCase) -> int:
 def _search(case: AuditCase, seed: int | None, workers: int) -> tuple[AuditCase, PairSearch]:
     from shoal.lab.audit.search import search_ticks
 
-    with progress.bar("searching", search_ticks()) as tick:
+    steps, runs = case.search_size()
+    with progress.bar("searching", search_ticks(steps, runs, by_law=case.law is not None)) as tick:
         return case.searched(seed=seed, workers=workers, tick=tick)
 
 
@@ -136,10 +138,7 @@ def _print(entry: NamedAudit, case: AuditCase, searched: PairSearch | None, resu
     output.print_paragraph(f"On two neighbouring tables: {case.tables}.")
     output.print_paragraph(f"The claim: {case.claim.words()}.")
     if searched is not None:
-        output.print_paragraph(
-            f"The search began with a pair on which trial runs suggested epsilon {searched.start:.3g}, and ended with one on "
-            f"which they suggested {searched.suggested:.3g}."
-        )
+        output.print_paragraph(searched.words())
     output.print_line()
     first, *rest = result.words()
     output.print_paragraph(first)
@@ -164,7 +163,12 @@ def _fields(
     found = (
         None
         if searched is None
-        else {"tried": searched.tried, "start": searched.start, "suggested": searched.suggested}
+        else {
+            "tried": searched.tried,
+            "start": _number(searched.start),
+            "suggested": _number(searched.suggested),
+            "by_law": searched.by_law,
+        }
     )
     return {
         "name": entry.name,
@@ -176,3 +180,7 @@ def _fields(
         "seed": seed,
         **result.to_json(),
     }
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None

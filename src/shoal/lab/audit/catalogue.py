@@ -15,15 +15,25 @@ from typing import Any, Literal, cast
 
 from shoal.errors import UsageError
 from shoal.guarantee.differential import ApproxDP, DifferentialPrivacy, PureDP
-from shoal.guarantee.rounding import Number
+from shoal.guarantee.rounding import Number, exact_text
 from shoal.guarantee.safe_k.curve import delta_tight
 from shoal.lab.audit import broken
 from shoal.lab.audit.answers import SessionAnswers
+from shoal.lab.audit.law import RowsLaw
 from shoal.lab.audit.noise import AuditedSum, MostCommonValue, RefinedAnswer, RefinedCount, RepeatingNoise
 from shoal.lab.audit.plan import PlanMechanism, plan_of
 from shoal.lab.audit.result import AuditResult
 from shoal.lab.audit.run import ALPHA, Tick, audit
-from shoal.lab.audit.search import Pair, PairSearch, PairSpace, search_pair
+from shoal.lab.audit.search import (
+    SEARCH_RUNS,
+    SLOW_RUNS,
+    SLOW_STEPS,
+    STEPS,
+    Pair,
+    PairSearch,
+    PairSpace,
+    search_pair,
+)
 from shoal.policy.policy import Policy
 from shoal.publish.plan.noisy_counts import NoisyCountsPlan
 
@@ -50,7 +60,7 @@ class AuditCase:
         """Whether a run takes so long that several processes are worth starting."""
         if isinstance(self.mechanism, PlanMechanism):
             return not self.mechanism.draws_at_once
-        return isinstance(self.mechanism, SessionAnswers)
+        return isinstance(self.mechanism, SessionAnswers) and self.mechanism.one_by_one
 
     def run(
         self,
@@ -76,13 +86,24 @@ class AuditCase:
             tick=tick,
         )
 
+    @property
+    def law(self) -> RowsLaw | None:
+        """The exact law of the output, where it is known: then a search needs no runs."""
+        return RowsLaw.of(self.mechanism)
+
+    def search_size(self) -> tuple[int, int]:
+        """How many pairs a search tries, and how many runs it has on each table of a pair."""
+        return (SLOW_STEPS, SLOW_RUNS) if self.is_slow and self.law is None else (STEPS, SEARCH_RUNS)
+
     def searched(
         self, *, seed: int | str | None = None, workers: int = 1, **options: Any
     ) -> tuple[AuditCase, PairSearch]:
         """The case with the worst pair that a search from its own finds; UsageError where there is nothing to search."""
         if self.space is None:
             raise UsageError("there are no other neighbours to search for", fix="leave out the search")
-        found = search_pair(self.mechanism, self.space, self.pair, self.claim, seed=seed, workers=workers, **options)
+        steps, runs = self.search_size()
+        asked = {"steps": steps, "runs": runs, "law": self.law, **options}
+        found = search_pair(self.mechanism, self.space, self.pair, self.claim, seed=seed, workers=workers, **asked)
         words = f"found by a search of {found.tried:,} pairs: {_table_words(found.pair[0])}, and {_table_words(found.pair[1])}"
         return replace(self, pair=found.pair, tables=words), found
 
@@ -106,10 +127,21 @@ class NamedAudit:
     is_broken: bool = False
     """Whether the claim is false, so that it has to be refuted."""
     trials: int | None = None
+    weaken: Callable[[AuditCase], AuditCase] | None = None
+    """Makes the case of a sound method one with too little noise, to show what the audit would notice."""
 
     def case(self) -> AuditCase:
         """What is run, made now."""
         return self.build()
+
+    def impostor(self) -> AuditCase:
+        """The same method with the noise of four times its epsilon, or another fault of that size, under the sound claim.
+
+        Raises     UsageError where the entry has none: a mechanism that is broken is its own.
+        """
+        if self.weaken is None:
+            raise UsageError("this audit has no impostor", came=self.name)
+        return self.weaken(self.case())
 
 
 # --- our methods -----------------------------------------------------------------------------------------------------------
@@ -123,6 +155,7 @@ VALUE: Mapping[str, Any] = {
     "missing": "refuse",
 }
 NUMBER: Mapping[str, Any] = {"role": "quasi", "type": "integer", "domain": [0, 1000], "missing": "refuse"}
+BINARY: Mapping[str, Any] = {**NUMBER, "domain": [0, 1]}
 SAFE_K: Mapping[str, Any] = {"method": "safe-k", "k": 5, "sampling": {"beta": "0.5"}}
 SAFE_DELTA = "0.0864"
 """delta*(5, 0.5, 0.25) is 0.0863; the worst class has 7 records."""
@@ -167,9 +200,40 @@ SEVEN = ((0,) * 7, (0,) * 6)
 SEVEN_WORDS = "7 equal records, and one of them less"
 
 
-def _safe_k(recoding: Mapping[str, Any], epsilon: str) -> AuditCase:
-    release = {**SAFE_K, "epsilon": epsilon, "delta": SAFE_DELTA, "recoding": recoding}
+def _safe_k() -> AuditCase:
+    release = {**SAFE_K, "epsilon": "0.25", "delta": SAFE_DELTA, "recoding": {"levels": {"v": 1}}}
     return _planned(_policy({"v": VALUE}, release), {"v": [0, 3]}, SEVEN, SEVEN_WORDS)
+
+
+FEW_SAMPLED: Mapping[str, Any] = {"method": "safe-k", "k": 5, "sampling": {"beta": "0.1"}, "delta": "0.0092"}
+"""Rows of which a tenth is sampled: delta*(5, 0.1, 0.05) is 0.0091, so that hardly any of epsilon is the sample's."""
+
+
+def _chosen(paid: str = "0.5") -> AuditCase:
+    """The score of single values begins to rise at 26 records; the other scheme, one label for all, has none."""
+    release = {
+        **FEW_SAMPLED,
+        "epsilon": exact_text(Fraction(paid) + Fraction(1, 20)),
+        "recoding": {"choose": {"epsilon": paid}},
+    }
+    pair = ((0,) * 26, (0,) * 25)
+    policy = _policy({"v": {**BINARY, "hierarchy": "auto"}}, release)
+    return _planned(policy, {"v": [0, 1]}, pair, "26 equal records, and one of them less", most=60)
+
+
+def _tree(paid: str = "2") -> AuditCase:
+    """Which of two cells the few records between them join hangs on which of the two has more records: by one, or a tie."""
+    release = {
+        **FEW_SAMPLED,
+        "epsilon": exact_text(Fraction(paid) + Fraction(1, 20)),
+        "recoding": {"tree": {"epsilon": paid}},
+    }
+    few = (0,) * 30 + (1,) * 3 + (2,) * 30
+    tables = (
+        "30 records at either end of three cells and 3 between them, with one more at one end, and without that one"
+    )
+    policy = _policy({"v": {**NUMBER, "domain": [0, 2]}}, release)
+    return _planned(policy, {"v": [0, 1, 2]}, ((0, *few), few), tables, most=80)
 
 
 def _views() -> AuditCase:
@@ -178,11 +242,12 @@ def _views() -> AuditCase:
     return _planned(_policy({"v": VALUE, "w": VALUE}, release), {"v": [0, 3], "w": [0, 3]}, SEVEN, SEVEN_WORDS)
 
 
-def _counts(counts: Mapping[str, Any], attributes: str) -> AuditCase:
+def _counts(counts: Mapping[str, Any], attributes: str, value: Mapping[str, Any] = VALUE) -> AuditCase:
     release = {"method": "safe-k", "epsilon": 1, "delta": "0.1", "views": {"show": "counts", **counts}}
-    policy = _policy(dict.fromkeys(attributes, VALUE), release)
+    policy = _policy(dict.fromkeys(attributes, value), release)
     pair = ((0,) * 8, (0,) * 7)
-    return _planned(policy, {name: [0, 3] for name in attributes}, pair, "8 equal records, and one of them less")
+    records = {name: [0, value["domain"][1]] for name in attributes}
+    return _planned(policy, records, pair, "8 equal records, and one of them less")
 
 
 def shifted_pair(rows: int, k: int, steps: int = 1000) -> tuple[dict[str, list[int]], Pair]:
@@ -199,15 +264,20 @@ def shifted_pair(rows: int, k: int, steps: int = 1000) -> tuple[dict[str, list[i
     return {"x": [*x, steps], "y": [*y, steps]}, (own, (rows, *own[1:]))
 
 
-SHIFTED_ROWS = 60
+SHIFTED_ROWS = 6
+"""Two clusters of 3. Noise for all clusters together hides the sum of their shifts: in few clusters one shift stands out."""
+MANY_SHIFTED_ROWS = 60
+"""Noise for one cluster is refuted by the shifts of many."""
 
 
-def _centroids(**setting: Any) -> AuditCase:
-    whole = {"grouping": "insensitive", "rows": SHIFTED_ROWS, "k": 3}
+def _centroids(rows: int = SHIFTED_ROWS, **setting: Any) -> AuditCase:
+    whole = {"grouping": "insensitive", "rows": rows, "k": 3}
     release = {"method": "dp-microaggregation", "epsilon": 1, **whole, **setting}
-    records, pair = shifted_pair(SHIFTED_ROWS, 3)
+    records, pair = shifted_pair(rows, 3)
     policy = _policy({"x": NUMBER, "y": NUMBER}, release, "replace_one")
-    tables = f"{SHIFTED_ROWS} records in clusters of 3, and the nearest one replaced by the far corner, which shifts all clusters"
+    tables = (
+        f"{rows} records in clusters of 3, and the nearest one replaced by the far corner, which shifts all clusters"
+    )
     return replace(_planned(policy, records, pair, tables), space=None)
 
 
@@ -227,6 +297,25 @@ def _boxes() -> AuditCase:
     return _planned(
         policy, {"x": [0, 7]}, pair, "5 records at one end of the domain and one at the other, and without that one"
     )
+
+
+# --- impostors ---------------------------------------------------------------------------------------------------------------
+
+
+def _with(changes: Mapping[str | tuple[str, ...], object], case: AuditCase) -> AuditCase:
+    """The case of a plan whose policy is changed, under the claim of the policy as it was."""
+    sound = cast("PlanMechanism", case.mechanism)
+    return replace(case, mechanism=replace(sound, policy=sound.policy.with_changes(changes)))
+
+
+FOUR = 4 * ONE
+MORE_SAMPLED = partial(_with, {"release.sampling.beta": "0.8", "release.delta": "0.7", "release.epsilon": 4})
+"""Rows of which four fifths are sampled and not half: what suppression and sampling hide has no noise to divide."""
+FOUR_TIMES = partial(_with, {"release.epsilon": 4})
+
+
+def _answers_at_four(case: AuditCase) -> AuditCase:
+    return replace(case, mechanism=SessionAnswers(ONE, asked=FOUR))
 
 
 # --- mechanisms --------------------------------------------------------------------------------------------------------------
@@ -280,7 +369,7 @@ def _session() -> AuditCase:
 
 
 def _thesis_centroids() -> AuditCase:
-    return replace(_centroids(calibration="per_record", corners=1), claim=PureDP(1))
+    return replace(_centroids(MANY_SHIFTED_ROWS, calibration="per_record", corners=1), claim=PureDP(1))
 
 
 def _one_sample_twice() -> AuditCase:
@@ -346,54 +435,79 @@ ENTRIES: tuple[NamedAudit, ...] = (
         "safe-k",
         "safe k-anonymization with fixed levels: the method of a release",
         100_000,
-        partial(_safe_k, {"levels": {"v": 1}}, "0.25"),
+        _safe_k,
+        weaken=MORE_SAMPLED,
     ),
     NamedAudit(
         "safe-k-chosen",
-        "safe k-anonymization, the recoding chosen on the table for two thirds of epsilon",
+        "safe k-anonymization, the recoding chosen on the table for most of epsilon",
         2_000,
-        partial(_safe_k, {"choose": {"epsilon": "0.5"}}, "0.75"),
+        _chosen,
         trials=1_000,
+        weaken=partial(_with, {"release.epsilon": "2.05", "release.recoding": {"choose": {"epsilon": 2}}}),
     ),
     NamedAudit(
         "safe-k-tree",
-        "safe k-anonymization, a tree grown on the table for two thirds of epsilon",
-        500,
-        partial(_safe_k, {"tree": {"epsilon": "0.5"}}, "0.75"),
-        trials=300,
+        "safe k-anonymization, a tree grown on the table for most of epsilon",
+        1_000,
+        _tree,
+        trials=500,
+        weaken=partial(_with, {"release.epsilon": "8.05", "release.recoding": {"tree": {"epsilon": 8}}}),
     ),
-    NamedAudit("views", "two views of safe k-anonymization, each from a sample of its own", 20_000, _views),
+    NamedAudit(
+        "views",
+        "two views of safe k-anonymization, each from a sample of its own",
+        20_000,
+        _views,
+        weaken=MORE_SAMPLED,
+    ),
     NamedAudit(
         "noisy-counts",
         "a contingency table with discrete Gaussian noise",
         4_000,
         partial(_counts, {"groups": [["v", "w"]], "cells": "declared"}, "vw"),
         trials=2_000,
+        weaken=FOUR_TIMES,
     ),
     NamedAudit(
         "noisy-counts-chosen",
         "noisy counts of pairs of attributes, the pair chosen privately",
-        400,
-        partial(_counts, {"choose": {"count": 1}}, "uvw"),
-        trials=200,
+        1_000,
+        partial(_counts, {"choose": {"count": 1}}, "uvw", BINARY),
+        trials=500,
+        weaken=FOUR_TIMES,
     ),
     NamedAudit(
         "noisy-counts-rounds",
         "noisy counts of pairs that are chosen in rounds, by a model of what was measured",
-        200,
-        partial(_counts, {"adapt": {"rounds": 1}}, "uvw"),
-        trials=100,
+        1_000,
+        partial(_counts, {"adapt": {"rounds": 1}}, "uvw", BINARY),
+        trials=500,
+        weaken=FOUR_TIMES,
     ),
     NamedAudit(
         "centroids",
         "noisy centroids of insensitive clusters, noise for all of them together",
-        500,
+        2_000,
         partial(_centroids, corners=1),
-        trials=300,
+        trials=1_000,
+        weaken=FOUR_TIMES,
     ),
-    NamedAudit("centroids-ranking", "noisy centroids of one attribute in rank order", 2_000, _ranking, trials=1_000),
     NamedAudit(
-        "boxes", "boxes that are halved where records are, with noisy counts and sums", 1_000, _boxes, trials=500
+        "centroids-ranking",
+        "noisy centroids of one attribute in rank order",
+        2_000,
+        _ranking,
+        trials=1_000,
+        weaken=FOUR_TIMES,
+    ),
+    NamedAudit(
+        "boxes",
+        "boxes that are halved where records are, with noisy counts and sums",
+        2_000,
+        _boxes,
+        trials=1_000,
+        weaken=FOUR_TIMES,
     ),
     NamedAudit("laplace", "a sum with discrete Laplace noise", 20_000, partial(_noise, "laplace")),
     NamedAudit("gaussian", "a sum with discrete Gaussian noise", 20_000, partial(_noise, "gaussian")),
@@ -402,7 +516,13 @@ ENTRIES: tuple[NamedAudit, ...] = (
     NamedAudit("refinement", "knowledge refinement of a prior about one person", 20_000, _refined),
     NamedAudit("refinement-count", "knowledge refinement of a prior about a count", 20_000, _refined_count),
     NamedAudit("refinement-delta", "knowledge refinement with delta", 20_000, partial(_refined, delta=Fraction(1, 5))),
-    NamedAudit("session", "two questions of a query session, with its ledger", 400, _session, trials=200),
+    NamedAudit(
+        "session",
+        "two questions of a query session, with its ledger",
+        20_000,
+        _session,
+        weaken=_answers_at_four,
+    ),
     NamedAudit(
         "delta-sampling",
         "each row published as it is with probability delta: (0, delta) holds, and rows are raw (LQS10 algorithm 5)",

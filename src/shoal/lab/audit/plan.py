@@ -15,12 +15,14 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.anonymize.generalize.base import Recoding
+from shoal.anonymize.generalize.lattice import Lattice
+from shoal.anonymize.generalize.private_scheme import FEW, PrivateScheme
 from shoal.anonymize.generalize.scheme import FixedScheme, Scheme
 from shoal.anonymize.method.safe_k import SafeK
 from shoal.chance.source import Source
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from shoal.anonymize.cluster.lattice import AttributeLattice
+    from shoal.anonymize.measure.tables import NoisyTable
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -131,6 +134,13 @@ class PlanMechanism:
         """Settle the recoding of each run, then draw the samples of all runs together."""
         chosen = method.partition.epsilon > 0
         table = self._remembered(data)
+        if draws_schemes_at_once(method) and self.records.num_rows <= MOST_DOUBLED:
+            partition = cast("PrivateScheme", method.partition)
+            counts = table.recode(partition.levels).count_by(partition.columns)
+            with source.stream("settle") as chance:
+                schemes = partition.draw_many(counts, chance, runs)
+            classes = self.scheme_classes(partition)[schemes]
+            return np.column_stack([draw_copies(method, classes, data, source), schemes])
         with source.stream("settle") as chance:
             recodings = [self._settle(method, table, chance) for _ in range(runs if chosen else 1)]
         numbers = [recoding_number(recoding) for recoding in recodings]
@@ -150,6 +160,28 @@ class PlanMechanism:
         found = self._once(f"labels {number} {','.join(recoding.columns)}", lambda: self._labels(recoding))
         known = {label: place for place, label in enumerate(dict.fromkeys(found))}
         return np.array([known[label] for label in found], dtype=np.int64)
+
+    def scheme_classes(self, partition: PrivateScheme | FixedScheme) -> Codes:
+        """For each scheme that may be drawn, the number of the class that each record of the list falls into."""
+        lattice = partition.lattice if isinstance(partition, PrivateScheme) else _lattice_of(partition.scheme)
+        return cast(
+            "Codes", self._once(f"classes {','.join(partition.columns)}", lambda: self._scheme_classes(lattice))
+        )
+
+    def _scheme_classes(self, lattice: Lattice) -> Codes:
+        # As in `_labels`: the counts say which tuple is whose.
+        doubled = self._remembered(tuple(place for place in self._everyone for _ in range(1 << place)))
+        counts = doubled.count_by(lattice.names)
+        tuples = [int(np.flatnonzero(counts.counts >> place & 1)[0]) for place in self._everyone]
+        same = np.ones((*lattice.shape, len(tuples), len(tuples)), dtype=np.bool_)
+        for at, column in enumerate(lattice.columns(counts)):
+            labels = np.stack([codes[column.codes[tuples]] for codes in column.levels])
+            equal = labels[:, :, None] == labels[:, None, :]
+            same &= equal.reshape(
+                *(len(labels) if axis == at else 1 for axis in range(len(lattice.shape))), *equal.shape[1:]
+            )
+        # A class has the number of the first record in it.
+        return np.asarray(same.argmax(axis=-1).reshape(len(lattice), len(tuples)), dtype=np.int64)
 
     def _labels(self, recoding: Recoding) -> list[tuple[Any, ...]]:
         """The label of each record of the list."""
@@ -192,32 +224,46 @@ class PlanMechanism:
     # --- noise ------------------------------------------------------------------------------------------------------------
 
     def noisy_counts(self, plan: NoisyCountsPlan, data: Places, source: Source, runs: int) -> Floats:
-        """The noisy counts: all of small tables, else those of the records' cells; of a table that was not chosen, zeros."""
+        """The noisy counts: all of small tables, else those of the records' cells; of a table that was not chosen, zeros.
+
+        Where tables are chosen, what the chosen ones say of each record's cell comes first, on average, and the noisy scores by
+        which they were chosen: a zero in place of a table that was not chosen would hide both.
+        """
         method = plan.method
         table = self._remembered(data)
         singles = [(name,) for name in method.columns] if method.setting.singles else []
         groups = [*singles, *(group for group in method.groups if group not in singles)]
         sizes = {each.name: len(each) for each in method.cells}
         whole = not method.merged and all(prod(sizes[name] for name in group) <= LISTED for group in groups)
-        cells = None if whole else self._once("cells", lambda: self._cells(plan))
+        chosen = method.setting.kind != "fixed"
+        cells = None if whole and not chosen else self._once("cells", lambda: self._cells(plan))
         found = []
         for _ in range(runs):
             with source.stream("counts") as chance:
-                measured = {each.attributes: each for each in method.measure(table, chance).tables}
+                everything = method.measure(table, chance)
+            measured = {each.attributes: each for each in everything.tables}
             numbers: list[float] = []
+            if chosen and cells is not None:
+                wide = [each for each in everything.tables if len(each.attributes) > 1]
+                numbers += np.mean([self._at(each, cells) for each in wide], axis=0).tolist()
+                numbers += [float(each.score) for each in everything.scores]
             for group in groups:
                 own = measured.get(group)
-                if cells is None:
+                if cells is None or whole:
                     numbers += (
                         own.values.reshape(-1).tolist() if own is not None else [0.0] * prod(sizes[n] for n in group)
                     )
                 elif own is None:
                     numbers += [0.0] * (1 + self.records.num_rows)
                 else:
-                    at = [[each.of_cell[cells[each.name][place]] for each in own.bins] for place in self._everyone]
-                    numbers += [1.0, *(float(own.values[tuple(place)]) for place in at)]
+                    numbers += [1.0, *self._at(own, cells)]
             found.append(numbers)
         return np.array(found, dtype=np.float64)
+
+    def _at(self, own: NoisyTable, cells: Mapping[str, list[int]]) -> list[float]:
+        """The noisy count of the entry that each record of the list falls into."""
+        at = [tuple(each.of_cell[cells[each.name][place]] for each in own.bins) for place in self._everyone]
+        return [float(own.values[place]) for place in at]
 
     def _cells(self, plan: NoisyCountsPlan) -> dict[str, list[int]]:
         """The cell of each record of the list along each attribute."""
@@ -314,7 +360,7 @@ class AuditedRows(AuditedPlan):
         self.setting = plan.promise
         self.recodes = plan.method.partition.epsilon > 0
         self.drawn_before = plan.method.drawn_before
-        self.draws_at_once = copies_allowed(plan) and not self.recodes
+        self.draws_at_once = copies_allowed(plan) and (not self.recodes or draws_schemes_at_once(plan.method))
         self.runs = 20_000 if self.draws_at_once else 60
 
     def outputs(self, mechanism: PlanMechanism, data: Places, source: Source, runs: int) -> Floats:
@@ -435,6 +481,18 @@ def copies_allowed(plan: SafeKPlan) -> bool:
     """Whether runs may share one draw: a unit has one row, and nothing but the recoding is decided before the sample."""
     more = plan.chooser is not None or plan.repeat > 1 or bool(plan.treatments)
     return plan.unit.max_rows == 1 and not plan.method.drawn_before and not more
+
+
+def draws_schemes_at_once(method: SafeK) -> bool:
+    """Whether the recoding is one of so few schemes that all of them are scored, which is then done once for all runs."""
+    partition = method.partition
+    return isinstance(partition, PrivateScheme) and len(partition.lattice) <= FEW and partition.rate == 1
+
+
+def _lattice_of(scheme: Scheme) -> Lattice:
+    """The lattice of one scheme alone."""
+    levels = {each.name: scheme.indices.get(each.name, 0) for each in scheme.schema.published}
+    return Lattice.of(scheme.schema.published, finest=levels, coarsest=levels)
 
 
 def draw_copies(method: SafeK, classes: Codes, data: Places, source: Source) -> Floats:
