@@ -23,6 +23,7 @@ from shoal.assess.risk.attack import NO_CONTROL, AttackRisk, ReleasedAttribute
 from shoal.assess.risk.class_sizes import LENIENT, STRICT
 from shoal.assess.risk.inference import inference
 from shoal.assess.risk.linkability import linkability, own_record_linkage
+from shoal.assess.risk.published_classes import population_of_classes
 from shoal.assess.risk.report import RiskReport, measure_risk
 from shoal.assess.risk.singling_out import singling_out
 from shoal.assess.utility.report import UtilityReport, assess_utility
@@ -151,6 +152,7 @@ def assess_tables(
     targets: Sequence[str] = (),
     control: ComparableTable | None = None,
     population: Ints | None = None,
+    people: Mapping[str, ReadColumn] | None = None,
     fraction: float | None = None,
     weights: Sequence[float] | None = None,
     lenient: bool = False,
@@ -161,7 +163,8 @@ def assess_tables(
 
     Arguments  `quasi`: what an intruder may know; `confidential`: what may not be learned; `targets`: columns that models
                predict, by default the first two confidential ones; `control`: originals that took no part; `population`: the
-               quasi-identifiers of a population as codes of the original's values; `fraction`: the share of a population that the
+               quasi-identifiers of a population as codes of the original's values; `people`: its columns as they were read, by
+               which the classes of the release are sized; `fraction`: the share of a population that the
                original is a sample of; `weights`: sampling weights of the original's records; `lenient`: a suppressed cell
                matches anything; `full`: with attacks and models, which take longest
     Raises     DataError for an original or a control group without a row, and for numbers that do not fit
@@ -192,8 +195,19 @@ def assess_tables(
     tick()
     own = [name for name in names if name in released.names]
     if own and released.real and released.rows:
+        sized = None
+        if people is not None:
+            try:
+                sized = population_of_classes(released.columns, people, own, matching)
+            except DataError as error:
+                left_out.append(f"the journalist's risk of the release: {error.wrong}")
+        if sized is not None and sized.short:
+            left_out.append(
+                f"the population has fewer people in the classes of {sized.short:,} released rows than the release has rows: "
+                "they were changed before they were published, or it is not the population; these classes count as they are"
+            )
         after = measure_risk(
-            np.stack([_label_codes(released[name]) for name in own], axis=1), names=own, matching=matching,
+            np.stack([_label_codes(released[name]) for name in own], axis=1), names=own, matching=matching, population=sized,
             fraction=_share_released(fraction, released.rows / original.table.rows),
             confidential={name: _label_codes(released[name]) for name in confidential if name in released.names},
             valued={name: _valued(released[name]) for name in confidential if name in released.names},

@@ -5,7 +5,7 @@ A release says itself what its columns are: the locked policy lies in its folder
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -80,12 +80,14 @@ def assess_release(
     )
     tick()
     held = None if control is None else read.like(opened.scan(control, lenient_schema(schema, wanted)))
-    people = (
-        None if population is None else _population(opened.scan(population, lenient_schema(schema, quasi)), read, quasi)
-    )
+    people = None
+    if population is not None:
+        cells = opened.scan(population, lenient_schema(schema, quasi)).collect(list(quasi))
+        people = {name: read_column(read.schema[name].type, cells[name]) for name in quasi}
     return assess_tables(
         read, released, quasi=quasi, confidential=[each.name for each in schema.confidential if each.name in wanted],
-        targets=_known(targets, wanted), control=held, population=people, fraction=fraction,
+        targets=_known(targets, wanted), control=held, people=people, fraction=fraction,
+        population=None if people is None else _population(people, read, quasi),
         weights=None if weights is None else _weights(table, weights), lenient=lenient, full=full, tick=tick,
     )  # fmt: skip
 
@@ -141,11 +143,9 @@ def _weights(table: Table, name: str) -> list[float]:
     return [float(weight) for weight in found]
 
 
-def _population(table: Table, original: OriginalTable, quasi: Sequence[str]) -> Ints:
+def _population(people: Mapping[str, ReadColumn], original: OriginalTable, quasi: Sequence[str]) -> Ints:
     """The quasi-identifiers of a population as codes of the original's values; values that it does not have get new codes."""
-    cells = table.collect(list(quasi))
-    kinds = {name: original.schema[name].type for name in quasi}
-    return np.stack([_coded(original.columns[name], read_column(kinds[name], cells[name])) for name in quasi], axis=1)
+    return np.stack([_coded(original.columns[name], people[name]) for name in quasi], axis=1)
 
 
 def _coded(own: ReadColumn, other: ReadColumn) -> Ints:

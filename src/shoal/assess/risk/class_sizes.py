@@ -116,13 +116,17 @@ class KeyClasses:
         by_tuple = np.bincount(self.place, weights=numbers, minlength=len(self.tuples))
         return np.asarray((by_tuple if self.matches is None else self.matches.sums(by_tuple))[self.place])
 
-    def population_sizes(self, population: ArrayLike, counts: ArrayLike | None = None) -> Ints:
+    def population_sizes(self, population: ArrayLike | PopulationSizes, counts: ArrayLike | None = None) -> Ints:
         """F: how many people of a population match each record.
 
-        Arguments  `population`: the same quasi-identifiers of everybody, in the same codes; `counts`: how many people each
-                   of its rows stands for, one unless given
+        Arguments  `population`: the same quasi-identifiers of everybody, in the same codes, or the sizes where they were
+                   counted before; `counts`: how many people each of its rows stands for, one unless given
         Raises     DataError for a population that does not fit, or that lacks some record's class
         """
+        if isinstance(population, PopulationSizes):
+            if len(population.sizes) != self.rows:
+                raise DataError("the sizes do not fit the table", came=len(population.sizes), allowed=f"{self.rows}")
+            return population.sizes
         people = check_keys(population, "the keys of the population")
         if people.shape[1] != self.tuples.shape[1]:
             raise DataError(
@@ -160,6 +164,14 @@ class KeyClasses:
                 allowed="a population that holds everybody in the table",
                 fix="give the whole population, one row for each person or with counts",
             )
+
+
+@dataclass(frozen=True, eq=False)
+class PopulationSizes:
+    """F of each record where it was counted before, and the records whose class the population has fewer people of than rows."""
+
+    sizes: Ints
+    short: int = 0
 
 
 Keys = ArrayLike | KeyClasses

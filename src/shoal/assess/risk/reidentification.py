@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from shoal.assess.disclosure.classes import Floats
 from shoal.assess.quantity import Quantity
-from shoal.assess.risk.class_sizes import STRICT, KeyClasses, Keys, matching_words, plain
+from shoal.assess.risk.class_sizes import STRICT, KeyClasses, Keys, PopulationSizes, matching_words, plain
 from shoal.errors import ParameterError
 
 THRESHOLD = 0.2
@@ -77,7 +77,7 @@ def prosecutor(keys: Keys, *, matching: str = STRICT, threshold: float = THRESHO
 
 
 def journalist(
-    keys: Keys, population: ArrayLike, *, counts: ArrayLike | None = None, matching: str = STRICT,
+    keys: Keys, population: ArrayLike | PopulationSizes, *, counts: ArrayLike | None = None, matching: str = STRICT,
     threshold: float = THRESHOLD,
 ) -> ReidentificationRisk:  # fmt: skip
     """Measure the journalist's risk with a population: a record whose class has F people there is re-identified with 1/F.
@@ -96,7 +96,11 @@ def journalist(
 
 
 def marketer(
-    keys: Keys, population: ArrayLike | None = None, *, counts: ArrayLike | None = None, matching: str = STRICT
+    keys: Keys,
+    population: ArrayLike | PopulationSizes | None = None,
+    *,
+    counts: ArrayLike | None = None,
+    matching: str = STRICT,
 ) -> Quantity:
     """Measure the marketer's risk: the expected share of all records that are re-identified, with a population or without.
 
@@ -129,7 +133,7 @@ def sample_uniques(keys: Keys, *, matching: str = STRICT) -> Quantity:
 
 
 def population_uniques(
-    keys: Keys, population: ArrayLike, *, counts: ArrayLike | None = None, matching: str = STRICT
+    keys: Keys, population: ArrayLike | PopulationSizes, *, counts: ArrayLike | None = None, matching: str = STRICT
 ) -> Quantity:
     """Count the records of the table that are population uniques: nobody else in the population matches them.
 

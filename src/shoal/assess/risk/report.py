@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from shoal.assess.quantity import Quantity
 from shoal.assess.risk.attack import AttackRisk
 from shoal.assess.risk.attribute_disclosure import DOMINANT, HomogeneityRisk, homogeneity
-from shoal.assess.risk.class_sizes import STRICT, KeyClasses, Keys, matching_words, plain
+from shoal.assess.risk.class_sizes import STRICT, KeyClasses, Keys, PopulationSizes, matching_words, plain
 from shoal.assess.risk.individual_risk import IndividualRisk, individual_risk
 from shoal.assess.risk.population_models import MODELS, class_size_frequencies
 from shoal.assess.risk.reidentification import (
@@ -115,8 +115,8 @@ class RiskReport:
 
 def measure_risk(
     keys: Keys, *, names: Sequence[str] | None = None, matching: str = STRICT, threshold: float = THRESHOLD,
-    population: ArrayLike | None = None, population_counts: ArrayLike | None = None, fraction: float | None = None,
-    weights: ArrayLike | None = None, confidential: Mapping[str, ArrayLike] | None = None,
+    population: ArrayLike | PopulationSizes | None = None, population_counts: ArrayLike | None = None,
+    fraction: float | None = None, weights: ArrayLike | None = None, confidential: Mapping[str, ArrayLike] | None = None,
     valued: Mapping[str, ArrayLike] | None = None, dominant: float = DOMINANT,
     largest_size: int | None = SMALL_SETS, attacks: Sequence[AttackRisk] = (),
 ) -> RiskReport:  # fmt: skip
