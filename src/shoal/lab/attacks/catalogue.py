@@ -67,7 +67,7 @@ _ALL = (
         "All people of a k-anonymous class have one confidential value.",
         homogeneity.read_homogeneous,
         600,
-        2000,
+        10_000,
     ),
     Attack("intersection", "Two k-anonymous tables share one person.", intersection.intersect, 1000, 400),
     Attack("same-sample", "Two publications from one sample give a person away.", same_sample.publish_twice, 800, 80),
