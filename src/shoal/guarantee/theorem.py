@@ -220,6 +220,48 @@ _ALL = (
         (_FRESH,),
     ),
     Theorem(
+        "adaptive-filter",
+        "A budget for questions that are chosen by earlier answers",
+        "Shoal; privacy filters of Rogers, Roth, Ullman and Vadhan 2016, the Gaussian one as in Smith and Thakurta 2022 and "
+        "Koskela, Tobaben and Honkela 2023",
+        "Events that are chosen one after another, each allowed only while the epsilons stay within epsilon or the mu^2 stay "
+        "within the mu^2 of (epsilon, g), and while the deltas of the ways that hold stay within p, are together "
+        "(epsilon, p + g)-DP.",
+        (
+            _premise(
+                "shares-fixed",
+                "the shares p and g of delta and the mu^2 are fixed in advance, and mu^2 is proved for g",
+                "shoal.ledger.filter.FilterBudget",
+            ),
+            _premise(
+                "checked-before",
+                "an event is checked before it happens, with a cost that does not depend on its own answer",
+                "shoal.ledger.filter.FilterState.after",
+            ),
+            _premise(
+                "event-cost",
+                "each event costs what is stated, for every earlier answer",
+                "shoal.ledger.filter.EventCost",
+            ),
+        ),
+    ),
+    Theorem(
+        "discrete-gaussian-curve",
+        "Discrete Gaussian noise as continuous noise that is rounded at random",
+        "Shoal; Poisson summation as in Canonne, Kamath and Steinke 2020",
+        "Discrete Gaussian noise of variance parameter s^2 > 2 on numbers of which a unit changes at most n, by Delta together, "
+        "is up to factors of e^(3.2e-17 n) either way computed from continuous Gaussian noise of variance s^2 - 2, so from one "
+        "normal number whose mean moves by mu = Delta / sqrt(s^2 - 2).",
+        (
+            _premise(
+                "variance-left",
+                "what is left of the variance is above 0, else the event counts as a pair",
+                "shoal.ledger.filter.EventCost.discrete_gaussian",
+            ),
+            _DECLARED,
+        ),
+    ),
+    Theorem(
         "parallel-composition",
         "Questions about different people cost as much as the dearest",
         "SC13 Proposition 4, with the conditions that its proof uses; McSherry 2009",

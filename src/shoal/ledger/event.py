@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.base import Guarantee
@@ -15,6 +15,7 @@ from shoal.guarantee.claim import load_guarantee
 from shoal.guarantee.differential import DifferentialPrivacy
 from shoal.guarantee.rounding import Number, exact_text, text_up
 from shoal.guarantee.safe_k.curve import check_delta, check_epsilon
+from shoal.ledger.filter import EventCost
 
 VERSION = 2
 """The version of an event's form; a form once written keeps its meaning for ever. Form 1 knew no columns and no key."""
@@ -40,17 +41,32 @@ class Cost:
     epsilon: Fraction
     delta: Fraction
     parts: tuple[tuple[Guarantee, int], ...]
+    filtered: EventCost | None = None
+    """What it costs in a privacy filter, where more is known than (epsilon, delta): Gaussian noise by its curve."""
 
     @classmethod
-    def of(cls, epsilon: Number, delta: Number, parts: list[tuple[Guarantee, int]]) -> Cost:
+    def of(
+        cls,
+        epsilon: Number,
+        delta: Number,
+        parts: list[tuple[Guarantee, int]],
+        filtered: EventCost | None = None,
+    ) -> Cost:
         """The cost of numbers as a person writes them."""
-        return cls(told_from_zero(epsilon), check_delta(delta), tuple(parts))
+        return cls(told_from_zero(epsilon), check_delta(delta), tuple(parts), filtered)
 
     def __post_init__(self) -> None:
         for name, value in (("epsilon", self.epsilon), ("delta", self.delta)):
             refuse_unwritable(name, value, LONGEST)
         if not self.parts or not all(isinstance(part, DifferentialPrivacy) for part, _ in self.parts):
             raise UsageError("a cost needs differential guarantees", fix="record a syntactic release as unbounded")
+        if self.filtered is not None and (self.filtered.epsilon, self.filtered.delta) != (self.epsilon, self.delta):
+            raise UsageError("the two costs of one entry are not of the same (epsilon, delta)")
+
+    @property
+    def event(self) -> EventCost:
+        """What it costs in a privacy filter; as the pair (epsilon, delta) where nothing more is known."""
+        return self.filtered or EventCost.pair(self.epsilon, self.delta)
 
     def words(self) -> str:
         """The cost as (epsilon, delta), rounded up."""
@@ -65,10 +81,18 @@ class Cost:
         }
 
     @classmethod
-    def from_saved(cls, saved: dict[str, Any]) -> Cost:
-        """The cost that `to_saved` wrote."""
+    def from_saved(cls, saved: dict[str, Any], filtered: dict[str, Any] | None = None) -> Cost:
+        """The cost that `to_saved` wrote, with what its filtered cost's own `to_saved` wrote."""
         parts = [(load_guarantee(part["guarantee"]), part["times"]) for part in saved["parts"]]
-        return cls.of(saved["epsilon"], saved["delta"], parts)
+        found = cls.of(saved["epsilon"], saved["delta"], parts)
+        if filtered is None:
+            return found
+        return replace(found, filtered=EventCost.from_saved(found.epsilon, found.delta, filtered))
+
+
+Accounting = Literal["basic", "gaussian"]
+"""How costs add up against a budget: epsilons alone, or epsilons and, beside them, the mu^2 of a Gaussian filter."""
+ACCOUNTINGS: tuple[Accounting, ...] = ("basic", "gaussian")
 
 
 @dataclass(frozen=True)
@@ -81,11 +105,20 @@ class Budget:
 
     epsilon: Fraction
     delta: Fraction
+    accounting: Accounting | None = field(default=None, compare=False)
+    """How costs are to add up, where somebody says it; two budgets of the same numbers are the same budget."""
 
     @classmethod
-    def of(cls, epsilon: Number, delta: Number) -> Budget:
+    def of(cls, epsilon: Number, delta: Number, accounting: str | None = None) -> Budget:
         """The budget of numbers as a person writes them."""
-        budget = cls(told_from_zero(epsilon), check_delta(delta))
+        known = next((word for word in ACCOUNTINGS if word == accounting), None)
+        if known != accounting:
+            raise ParameterError("no such accounting", came=accounting, allowed=", ".join(ACCOUNTINGS))
+        budget = cls(told_from_zero(epsilon), check_delta(delta), known)
+        if known == "gaussian" and not budget.delta:
+            raise ParameterError(
+                "Gaussian accounting needs a delta", came="delta = 0", allowed="0 < delta < 1", fix="say basic"
+            )
         if budget.delta >= 1:
             raise ParameterError("a budget with delta = 1 allows everything", came=delta, allowed="0 <= delta < 1")
         for name, value in (("epsilon", budget.epsilon), ("delta", budget.delta)):

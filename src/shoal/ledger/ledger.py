@@ -1,7 +1,8 @@
 """The ledger: charges before anything random happens, refuses what would overrun, and can prove its own history.
 
-Basic composition enforces the budget (a valid filter for budgets spent as one goes along); the composed
-privacy-loss distribution informs. A charge stands once made: a run that fails afterwards has been looked at.
+Basic composition enforces the budget (a valid filter for budgets spent as one goes along), or, where the custodian says
+so, basic or Gaussian composition (theorem `adaptive-filter`); the composed privacy-loss distribution informs. A charge
+stands once made: a run that fails afterwards has been looked at.
 
 Every process reads and checks each event once: at its first look the whole chain, afterwards what has been added since,
 and each time that the last event it knows is still there. `verify` recomputes everything.
@@ -15,7 +16,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -26,9 +27,11 @@ from shoal.guarantee.rounding import exact_text
 from shoal.guarantee.unit import Neighbours, Unit
 from shoal.ledger import file as ledger_file
 from shoal.ledger import question_lock, refusals
-from shoal.ledger.event import Budget, Cost, Event, Head, genesis
+from shoal.ledger.event import Accounting, Budget, Cost, Event, Head, genesis
+from shoal.ledger.filter import FilterBudget
 from shoal.ledger.look import KINDS_OF_LOOK
 from shoal.ledger.payload import is_hash
+from shoal.ledger.room import Room
 from shoal.ledger.state import (
     SPENDING,
     Account,
@@ -40,8 +43,7 @@ from shoal.ledger.state import (
     account_after,
     account_of,
     broken_words,
-    ceiling,
-    difference,
+    filter_of,
     first_broken,
     refuse_cut_end,
     total,
@@ -167,6 +169,8 @@ class Ledger:
             }
             if questions:
                 payload |= {"questions": list(questions), "session": session}
+            if cost.filtered is not None:
+                payload["filter"] = cost.filtered.to_saved()
             event = writer.append(self._now(), dataset, "charge", payload)
             if uses_sample:
                 writer.append(self._now(), dataset, "sample_used", {"charge": event.number})
@@ -190,18 +194,25 @@ class Ledger:
         return _earlier_run(account, account.repeats(plan, own), self.runs())
 
     def set_budget(self, dataset: str, budget: Budget, reason: str) -> None:
-        """Change a budget: an event of its own, with its reason, for all to see."""
+        """Change a budget: an event of its own, with its reason, for all to see.
+
+        Where the budget names no accounting, it stays what it was; at first it is basic.
+        """
         with self._exclusive() as (state, writer):
-            before = state.account(dataset).budget
+            account = state.account(dataset)
+            before, word = account.budget, budget.accounting or _accounting_of(account.filter, budget)
             payload = {"budget": budget.to_saved(), "reason": reason, "before": before.to_saved() if before else None}
+            payload |= _shares(budget, word)
             writer.append(self._now(), dataset, "budget", payload)
 
     def set_analyst_budget(self, dataset: str, name: str, budget: Budget, reason: str) -> None:
         """Fix or change what one analyst may spend of a dataset: an event of its own, with its reason."""
         with self._exclusive() as (state, writer):
-            analyst = state.account(dataset).analysts.get(name)
+            account = state.account(dataset)
+            analyst = account.analysts.get(name)
             before = None if analyst is None else analyst.budget.to_saved()
             payload = {"name": name, "budget": budget.to_saved(), "reason": reason, "before": before}
+            payload |= _shares(budget, budget.accounting or _accounting_of(account.filter, budget))
             writer.append(self._now(), dataset, "session", payload)
 
     def open_analyst_budget(self, dataset: str, name: str, budget: Budget | None) -> AnalystBudget:
@@ -228,8 +239,10 @@ class Ledger:
                     f"'{name}' has no share in dataset '{dataset}' yet", fix="open the first session with a budget"
                 )
             payload = {"name": name, "budget": budget.to_saved(), "reason": "first session", "before": None}
-            writer.append(self._now(), dataset, "session", payload)
-        return AnalystBudget(name, budget, total([], []))
+            shares = _shares(budget, budget.accounting or _accounting_of(account.filter, budget))
+            writer.append(self._now(), dataset, "session", {**payload, **shares})
+        held = FilterBudget.from_saved(shares["accounting"]) if shares else None
+        return AnalystBudget(name, budget, total([], []), held)
 
     def register(
         self,
@@ -392,13 +405,15 @@ class Ledger:
 
     def left(self, dataset: str, session: str | None = None) -> Budget | None:
         """What questions may still cost, in all or within an analyst's share; None where nothing limits them."""
-        account = self._trusted_state().account(dataset)
-        ceilings = [(ceiling(account.budget, account.rate), account.spent)]
-        if session is not None and session in account.analysts:
-            analyst = account.analysts[session]
-            ceilings.append((analyst.budget, analyst.spent))
-        lefts = [difference(most, spent) for most, spent in ceilings if most is not None]
+        lefts = [room.left for room in self.rooms(dataset, session)]
         return Budget(min(b.epsilon for b in lefts), min(b.delta for b in lefts)) if lefts else None
+
+    def rooms(self, dataset: str, session: str | None = None) -> tuple[Room, ...]:
+        """What is left for questions: of the dataset's budget, and of an analyst's share; none where nothing limits them."""
+        account = self._trusted_state().account(dataset)
+        whole = account.room(sample=True)
+        analyst = None if session is None else account.analysts.get(session)
+        return (*([] if whole is None else [whole]), *([] if analyst is None else [analyst.room]))
 
     def datasets(self) -> list[str]:
         """The names of all datasets, in order of their first event."""
@@ -472,6 +487,7 @@ class Ledger:
     ) -> Budget | None:
         if account.budget is None and wanted is not None:
             payload = {"budget": wanted.to_saved(), "reason": reason, "before": None}
+            payload |= _shares(wanted, wanted.accounting)
             writer.append(self._now(), account.dataset, "budget", payload)
             return wanted
         if account.budget is not None and wanted is not None:
@@ -532,11 +548,23 @@ def _refuse_overrun(
         analyst = account.analysts.get(session)
         if analyst is None:
             raise BudgetError(f"'{session}' has no share in {whose} yet", fix="open a session first")
-        refusals.refuse_overrun(account, analyst.spent, cost, analyst.budget, session)
+        refusals.refuse_overrun(account, cost, analyst.room, session)
         sums.append(analyst.spent)
-    refusals.refuse_overrun(account, account.spent, cost, ceiling(fixed, account.rate) if asked and sample else fixed)
+    room = account.room(sample=asked and sample, first=fixed)
+    refusals.refuse_overrun(account, cost, room, asked=asked)
     if asked:
         refusals.refuse_unwritable_sum(sums, cost)
+
+
+def _accounting_of(held: FilterBudget | None, budget: Budget) -> Accounting:
+    """The accounting that a budget takes over from the one before; without a delta it is basic."""
+    return "basic" if held is None or not budget.delta else "gaussian"
+
+
+def _shares(budget: Budget, accounting: Accounting | None) -> dict[str, Any]:
+    """What the event of a budget says of its accounting; nothing where it is basic, as in ledgers from before."""
+    held = filter_of(replace(budget, accounting=accounting))
+    return {} if held is None else {"accounting": held.to_saved()}
 
 
 def open_ledger(url: str | None = None, *, new: bool = False) -> Ledger:

@@ -14,6 +14,7 @@ from shoal.guarantee.rounding import exact
 from shoal.guarantee.safe_k.curve import check_beta
 from shoal.guarantee.unit import NEIGHBOURS, Unit
 from shoal.ledger.event import Budget, Cost
+from shoal.ledger.filter import EventCost, FilterBudget
 from shoal.ledger.look import KINDS_OF_LOOK
 
 Field = Callable[[Any], bool]
@@ -79,6 +80,14 @@ def _cost(value: Any) -> bool:
     )
 
 
+def _filtered(value: Any) -> bool:
+    return isinstance(value, dict) and EventCost.from_saved(exact(0), exact(1), value) is not None
+
+
+def _accounting(value: Any) -> bool:
+    return isinstance(value, dict) and FilterBudget.from_saved(value) is not None
+
+
 def _unit(value: Any) -> bool:
     return isinstance(value, dict) and _text_or_nothing(value["column"]) and Unit.from_saved(value) is not None
 
@@ -99,11 +108,14 @@ def is_hash(value: Any) -> bool:
 _TABLE: dict[str, Field] = {"fingerprints": _texts, "columns": _columns}
 
 SHAPES: dict[str, tuple[dict[str, Field], dict[str, Field]]] = {
-    "budget": ({"budget": _budget}, {"reason": _text, "before": _or_nothing(_budget)}),
-    "session": ({"name": _text, "budget": _budget}, {"reason": _text, "before": _or_nothing(_budget)}),
+    "budget": ({"budget": _budget}, {"reason": _text, "before": _or_nothing(_budget), "accounting": _accounting}),
+    "session": (
+        {"name": _text, "budget": _budget},
+        {"reason": _text, "before": _or_nothing(_budget), "accounting": _accounting},
+    ),
     "charge": (
         {"cost": _cost, "neighbours": _neighbours, "plan": _text, "unit": _or_nothing(_unit)},
-        {**_TABLE, "questions": _texts, "session": _text_or_nothing},
+        {**_TABLE, "questions": _texts, "session": _text_or_nothing, "filter": _filtered},
     ),
     "release": ({"charge": _number, "certificate": _text}, {}),
     "sample_used": ({"charge": _number}, {}),

@@ -11,6 +11,7 @@ from shoal.errors import BudgetError, LedgerError, NextCommand, ParameterError, 
 from shoal.guarantee.rounding import exact_text, text_down, text_near, text_up
 from shoal.guarantee.unit import Neighbours, Unit
 from shoal.ledger.event import ASKED, Budget, Cost, writable
+from shoal.ledger.room import Room
 from shoal.ledger.state import AccountState, LedgerState, broken_words
 
 _LONG = 16
@@ -107,24 +108,32 @@ def refuse_other_rate(account: AccountState, rate: Fraction | None) -> None:
 
 
 def refuse_overrun(
-    account: AccountState, spent: Budget, cost: Cost, ceiling: Budget | None, analyst: str | None = None
+    account: AccountState, cost: Cost, room: Room | None, analyst: str | None = None, *, asked: bool = True
 ) -> None:
-    """Refuse a cost that does not fit into what is left of the budget of a dataset, or of an analyst's share of it."""
-    if ceiling is None:
+    """Refuse a cost that does not fit into what is left of the budget of a dataset, or of an analyst's share of it.
+
+    A release is held to the sum of all costs under either accounting, because its certificate lists the charges and adds
+    them up.
+    """
+    if room is None or room.fits(cost, basic=not asked):
         return
-    if spent.epsilon + cost.epsilon > ceiling.epsilon or spent.delta + cost.delta > ceiling.delta:
-        zero = Fraction(0)
-        left = (max(zero, ceiling.epsilon - spent.epsilon), max(zero, ceiling.delta - spent.delta))
-        whose = "" if analyst is None else f"'{analyst}' in "
-        raise BudgetError(
-            f"{whose}dataset '{account.dataset}' would overrun its budget",
-            came=f"({text_up(spent.epsilon)}, {text_up(spent.delta)}) spent and {cost.words()} asked for",
-            allowed=f"({_short(ceiling.epsilon)}, {_short(ceiling.delta)}) in all",
-            fix=f"({text_down(left[0])}, {text_down(left[1])}) is left; use what was published, ask for less, or raise the "
-            f"budget on record with `{_raising(account, analyst)}`"
-            f"{' and in the policy' if analyst is None else ''}; nothing was charged",
-            step=None if analyst is not None else NextCommand(("ledger", "show", account.dataset), keep="--ledger"),
+    spent, most = room.spent, room.most
+    whose = "" if analyst is None else f"'{analyst}' in "
+    allowed = f"({_short(most.epsilon)}, {_short(most.delta)}) in all"
+    if room.filter is not None:
+        allowed = (
+            f"({_short(most.epsilon)}, {_short(room.filter.pairs)}) by the sum of epsilons"
+            f"{', or as much as its Gaussian accounting allows' if asked else ', which a release is held to'}"
         )
+    raise BudgetError(
+        f"{whose}dataset '{account.dataset}' would overrun its budget",
+        came=f"({text_up(spent.epsilon)}, {text_up(spent.delta)}) spent and {cost.words()} asked for",
+        allowed=allowed,
+        fix=f"{room.words()} is left; use what was published, ask for less, or raise the "
+        f"budget on record with `{_raising(account, analyst)}`"
+        f"{' and in the policy' if analyst is None else ''}; nothing was charged",
+        step=None if analyst is not None else NextCommand(("ledger", "show", account.dataset), keep="--ledger"),
+    )
 
 
 def _raising(account: AccountState, analyst: str | None) -> str:
@@ -134,15 +143,18 @@ def _raising(account: AccountState, analyst: str | None) -> str:
 
 
 def refuse_other_budget(account: AccountState, wanted: Budget, fixed: Budget) -> None:
-    """Refuse a policy whose budget is not the one on record."""
-    if wanted != fixed:
-        recorded = f"{{epsilon: {exact_text(fixed.epsilon)}, delta: {exact_text(fixed.delta)}}}"
+    """Refuse a policy whose budget, or whose accounting where it names one, is not the one on record."""
+    accounting = "basic" if account.filter is None else "gaussian"
+    if wanted != fixed or wanted.accounting not in (None, accounting):
+        numbers = f"epsilon: {exact_text(fixed.epsilon)}, delta: {exact_text(fixed.delta)}"
+        named = "" if wanted.accounting is None else f", accounting: {accounting}"
+        word = "" if wanted.accounting is None else f" with {wanted.accounting} accounting"
         raise BudgetError(
             f"the policy's budget differs from the one fixed for dataset '{account.dataset}'",
-            came=wanted.words(),
-            allowed=fixed.words(),
-            fix=f"write `budget: {recorded}` into the policy, which is the one on record, or change the record openly with "
-            f"`{_raising(account, None)}`; nothing was charged",
+            came=f"{wanted.words()}{word}",
+            allowed=f"{fixed.words()}{word and f' with {accounting} accounting'}",
+            fix=f"write `budget: {{{numbers}{named}}}` into the policy, which is the one on record, or change the record openly "
+            f"with `{_raising(account, None)}{word and f' --accounting {wanted.accounting}'}`; nothing was charged",
         )
 
 

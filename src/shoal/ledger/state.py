@@ -19,8 +19,10 @@ from shoal.guarantee.rounding import Number, exact, exact_text, up
 from shoal.guarantee.safe_k.curve import check_beta
 from shoal.guarantee.unit import Neighbours, Unit
 from shoal.ledger.event import Budget, Cost, Event, Excerpt, Head
+from shoal.ledger.filter import NOTHING_ADDED, FilterBudget, FilterState
 from shoal.ledger.look import OTHER, Look, LookCount, count_looks
 from shoal.ledger.payload import check_payload
+from shoal.ledger.room import Room
 
 _MOST_CELLS = 2e7
 """Cells of a composed distribution that fit into the memory of a small machine."""
@@ -36,15 +38,19 @@ class AnalystBudget:
     name: str
     budget: Budget
     spent: Budget
+    filter: FilterBudget | None = None
+    """The privacy filter that holds the share, where its accounting is Gaussian."""
+    state: FilterState = NOTHING_ADDED
 
     @property
     def left(self) -> Budget:
-        """What the budget still allows."""
-        return difference(self.budget, self.spent)
+        """What the budget still allows, by the sum of costs."""
+        return self.room.left
 
-    def charge(self, epsilon: Fraction, delta: Fraction) -> AnalystBudget:
-        """The budget after one more charge."""
-        return replace(self, spent=Budget(self.spent.epsilon + epsilon, self.spent.delta + delta))
+    @property
+    def room(self) -> Room:
+        """What is left of the share, and whether a cost fits into it."""
+        return Room(self.budget, self.spent, self.filter, self.state)
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,9 @@ class Account:
     """The event that the budget is from: its time, its reason, and what it was before."""
     looks_on_record: tuple[tuple[Look, int], ...] | None = None
     """The looks at results on the real table, and how often each was made; None where nothing is known of them."""
+    filter: FilterBudget | None = None
+    """The privacy filter that holds the budget, where its accounting is Gaussian."""
+    state: FilterState = NOTHING_ADDED
 
     def count_looks(self, lock: str) -> tuple[LookCount, ...] | None:
         """How many looks of each kind are on record, told from the plan of this lock; None where nothing is known of them."""
@@ -81,8 +90,19 @@ class Account:
 
     @property
     def left(self) -> Budget | None:
-        """What the budget still allows; None before the first charge."""
-        return None if self.budget is None else difference(self.budget, self.spent)
+        """What the budget still allows, by the sum of costs; None before the first charge."""
+        return None if self.room is None else self.room.left
+
+    @property
+    def room(self) -> Room | None:
+        """What is left of the budget for releases, and whether a cost fits into it; None before the first charge."""
+        return None if self.budget is None else Room(self.budget, self.spent, self.filter, self.state)
+
+    @property
+    def room_for_questions(self) -> Room | None:
+        """What is left of the budget for questions: for a sample more than for releases."""
+        most = self.ceiling
+        return None if most is None else Room(most, self.spent, self.filter, self.state)
 
     @property
     def ceiling(self) -> Budget | None:
@@ -101,12 +121,7 @@ class Account:
 
     def forecast(self, cost: Cost) -> int | None:
         """How many more entries of this cost fit; None where no budget is set yet."""
-        if self.left is None:
-            return None
-        fits = [
-            left // price for left, price in ((self.left.epsilon, cost.epsilon), (self.left.delta, cost.delta)) if price
-        ]
-        return int(min(fits)) if fits else None
+        return None if self.room is None else self.room.more(cost)
 
 
 def _cells(found: Composition) -> float:
@@ -141,12 +156,6 @@ def ceiling(budget: Budget | None, rate: Fraction | None) -> Budget | None:
 def total(epsilons: Sequence[Fraction] | Any, deltas: Sequence[Fraction] | Any) -> Budget:
     """The budget that is the sum of epsilons and the sum of deltas."""
     return Budget(sum(epsilons, start=Fraction(0)), sum(deltas, start=Fraction(0)))
-
-
-def difference(budget: Budget, spent: Budget) -> Budget:
-    """What is left of a budget; each number is at least 0."""
-    zero = Fraction(0)
-    return Budget(max(zero, budget.epsilon - spent.epsilon), max(zero, budget.delta - spent.delta))
 
 
 @dataclass(frozen=True)
@@ -224,6 +233,45 @@ class RecordedAnswer:
     content: str
 
 
+@dataclass(frozen=True)
+class ChargedEvent:
+    """A charge as a privacy filter sees it: its cost, the rate of the sample that was asked, and whose share it came from."""
+
+    cost: Cost
+    rate: Fraction | None
+    analyst: str | None
+
+
+def filter_of(budget: Budget) -> FilterBudget | None:
+    """The privacy filter that a budget asks for; None where its accounting is basic."""
+    return FilterBudget.of(budget.epsilon, budget.delta) if budget.accounting == "gaussian" else None
+
+
+def _saved_filter(payload: dict[str, Any]) -> FilterBudget | None:
+    saved = payload.get("accounting")
+    if saved is None:
+        return None
+    found, budget = FilterBudget.from_saved(saved), Budget.from_saved(payload["budget"])
+    if found.epsilon != budget.epsilon or found.pairs + found.gaussian > budget.delta:
+        raise PreconditionError("adaptive-filter", "the shares of delta are more than the budget's delta")
+    return found
+
+
+def _replay(
+    held: FilterBudget | None, events: Iterable[ChargedEvent], state: FilterState = NOTHING_ADDED
+) -> FilterState:
+    """The state of a filter after these charges; one that a budget of today does not allow ends both ways."""
+    if held is None:
+        return state
+    for each in events:
+        most = held.epsilon
+        if each.rate is not None:
+            most = Fraction(allowance(held.epsilon, 0, each.rate).epsilon)
+        event = each.cost.event
+        state = state.after(event, held, most) or state.overrun(event)
+    return state
+
+
 @dataclass
 class AccountState:
     """The running sums of one dataset, from its events."""
@@ -256,6 +304,11 @@ class AccountState:
     answered: dict[str, set[int]] = field(default_factory=dict)
     """Of those, the ones to which an answer was recorded."""
     analysts: dict[str, AnalystBudget] = field(default_factory=dict)
+    filter: FilterBudget | None = None
+    """The privacy filter that holds the budget, where its accounting is Gaussian."""
+    state: FilterState = NOTHING_ADDED
+    history: list[ChargedEvent] = field(default_factory=list)
+    """All charges in their order, for a filter that is fixed later."""
     answers: dict[tuple[str, str], list[RecordedAnswer]] = field(default_factory=dict)
 
     @property
@@ -309,7 +362,21 @@ class AccountState:
             analysts=tuple(self.analysts.values()),
             budget_event=self.budget_event,
             looks_on_record=tuple(self.looks.items()),
+            filter=self.filter,
+            state=self.state,
         )
+
+    def room(self, *, sample: bool, first: Budget | None = None) -> Room | None:
+        """What is left of the budget, for a release or for a question about a sample; None where there is no budget.
+
+        `first` is the budget that is about to be fixed, where there is none yet.
+        """
+        budget, held, state = self.budget, self.filter, self.state
+        if budget is None and first is not None:
+            budget, held = first, filter_of(first)
+            state = _replay(held, self.history)
+        most = ceiling(budget, self.rate) if sample else budget
+        return None if most is None else Room(most, self.spent, held, state)
 
     def apply(self, event: Event) -> None:
         """Take one more event in."""
@@ -322,6 +389,8 @@ class AccountState:
                 self.asked.setdefault(question, []).append(event.number)
         elif event.kind == "budget":
             self.budget, self.budget_event = Budget.from_saved(payload["budget"]), event
+            self.filter = _saved_filter(payload)
+            self.state = _replay(self.filter, self.history)
         elif event.kind == "session":
             self._set_analyst(payload)
         elif event.kind == "answer":
@@ -340,17 +409,25 @@ class AccountState:
         self.sample_used = self.sample_used or event.kind == "sample_used"
 
     def _charge(self, number: int, payload: dict[str, Any]) -> None:
-        cost = Cost.from_saved(payload["cost"])
-        epsilon, delta = cost.epsilon, cost.delta
+        cost = Cost.from_saved(payload["cost"], payload.get("filter"))
         self.charges.append(payload)
         self.charged[number] = cost
-        self.epsilon += epsilon
-        self.delta += delta
-        self.beyond_samples = self.beyond_samples or not self.on_sample(payload.get("fingerprints", ()))
+        self.epsilon += cost.epsilon
+        self.delta += cost.delta
+        sampled = self.on_sample(payload.get("fingerprints", ()))
+        amplified = self.rate if sampled and payload.get("questions") else None
+        self.beyond_samples = self.beyond_samples or not sampled
         self.questions += len(payload.get("questions", ()))
         name = payload.get("session")
+        made = ChargedEvent(cost, amplified, name)
+        self.history.append(made)
+        if self.filter is not None:
+            self.state = _replay(self.filter, [made], self.state)
         if name is not None:
-            self.analysts[name] = self.analysts[name].charge(epsilon, delta)
+            analyst = self.analysts[name]
+            spent = Budget(analyst.spent.epsilon + cost.epsilon, analyst.spent.delta + cost.delta)
+            state = _replay(analyst.filter, [replace(made, rate=None)], analyst.state)
+            self.analysts[name] = replace(analyst, spent=spent, state=state)
 
     def _register(self, payload: dict[str, Any]) -> None:
         before, self.registration = self.stated_rate, {"sampled": payload["sampled"], **payload}
@@ -364,7 +441,10 @@ class AccountState:
         name = payload["name"]
         before = self.analysts.get(name)
         nothing = Budget(Fraction(0), Fraction(0))
-        self.analysts[name] = AnalystBudget(name, budget, nothing if before is None else before.spent)
+        spent = nothing if before is None else before.spent
+        held = _saved_filter(payload)
+        own = [replace(each, rate=None) for each in self.history if each.analyst == name]
+        self.analysts[name] = AnalystBudget(name, budget, spent, held, _replay(held, own))
 
 
 class LedgerState:

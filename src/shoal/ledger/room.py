@@ -1,0 +1,92 @@
+"""What is left of one budget, and whether a cost fits into it: by the sum of all costs, or by a privacy filter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from shoal.guarantee.rounding import exact_text, text_down
+from shoal.ledger.event import Budget, Cost
+from shoal.ledger.filter import NOTHING_ADDED, FilterBudget, FilterState
+
+
+@dataclass(frozen=True)
+class Room:
+    """What is left of the budget of a dataset, or of an analyst's share of it.
+
+    Without a `filter` costs add up, epsilon by epsilon and delta by delta. With one, a cost fits while the basic or the Gaussian
+    way of the filter allows it (theorem `adaptive-filter`).
+    """
+
+    most: Budget
+    """The sums that are allowed in the basic way: the budget, or what it is worth on a sample."""
+    spent: Budget
+    filter: FilterBudget | None = None
+    state: FilterState = NOTHING_ADDED
+
+    @property
+    def left(self) -> Budget:
+        """What is left in the basic way, as (epsilon, delta)."""
+        if self.filter is None:
+            return difference(self.most, self.spent)
+        left = self.state.left(self.filter, self.most.epsilon)
+        return Budget(left.epsilon, left.delta)
+
+    def fits(self, cost: Cost, *, basic: bool = False) -> bool:
+        """Whether a cost fits; `basic` asks that the sum of all costs stays within the budget afterwards."""
+        if self.filter is None:
+            within = self.spent.epsilon + cost.epsilon <= self.most.epsilon
+            return within and self.spent.delta + cost.delta <= self.most.delta
+        after = self.state.after(cost.event, self.filter, self.most.epsilon)
+        return after is not None and (after.basic or not basic)
+
+    def more(self, cost: Cost) -> int | None:
+        """How many entries of this cost fit one after another; None where nothing limits them."""
+        if self.filter is not None:
+            return self.state.more(cost.event, self.filter, self.most.epsilon)
+        pairs = ((self.left.epsilon, cost.epsilon), (self.left.delta, cost.delta))
+        fits = [left // price for left, price in pairs if price]
+        return int(min(fits)) if fits else None
+
+    def part_used(self, cost: Cost) -> Fraction | None:
+        """The part of the whole budget that a cost uses, in the way that still holds and in which it uses less."""
+        if self.filter is None:
+            pairs = ((cost.epsilon, self.most.epsilon), (cost.delta, self.most.delta))
+            if any(price and not most for price, most in pairs):
+                return None
+            return max((price / most for price, most in pairs if price), default=Fraction(0))
+        return self.filter.part_used(cost.event, basic=self.state.basic, gaussian=self.state.gaussian)
+
+    def words(self) -> str:
+        """What is left, in words: under each way of adding up."""
+        if self.filter is None:
+            return f"({text_down(self.left.epsilon)}, {text_down(self.left.delta)})"
+        left = self.state.left(self.filter, self.most.epsilon)
+        ways = []
+        if self.state.basic:
+            ways.append(f"({text_down(left.epsilon)}, {text_down(left.delta)}) by the sum of epsilons")
+        if self.state.gaussian and self.filter.mu_squared:
+            ways.append(f"{self._percent(left.mu_squared)} % for Gaussian noise")
+        return " or ".join(ways) or "nothing"
+
+    def _percent(self, left: Fraction) -> str:
+        return "0" if self.filter is None else text_down(100 * left / self.filter.mu_squared, 3)
+
+    def to_json(self) -> dict[str, object]:
+        """What is left under each way, as exact text."""
+        if self.filter is None:
+            return {"accounting": "basic", **self.left.to_saved()}
+        left = self.state.left(self.filter, self.most.epsilon)
+        return {
+            "accounting": "gaussian",
+            **self.left.to_saved(),
+            "mu_squared": exact_text(left.mu_squared),
+            "basic": self.state.basic,
+            "gaussian": self.state.gaussian,
+        }
+
+
+def difference(budget: Budget, spent: Budget) -> Budget:
+    """What is left of a budget; each number is at least 0."""
+    zero = Fraction(0)
+    return Budget(max(zero, budget.epsilon - spent.epsilon), max(zero, budget.delta - spent.delta))
