@@ -94,8 +94,8 @@ def read_homogeneous(setting: AttackSetting) -> AttackResult:
             ),
             (
                 "A safe-k class that shows one value says that others were too few in the sample. Differential privacy does not "
-                "prevent that, nor that it is right: it limits what a person's own row adds to it. That is not nothing, since the row "
-                "is one of those that are counted, and with many more runs than here a small advantage may show."
+                "prevent that, nor that it is right: it limits what a person's own row adds to it. That is not nothing, since "
+                "the row is one of those that are counted, and with many more runs than here a small advantage may show."
             ),
         ),
         setting,
