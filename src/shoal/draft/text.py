@@ -17,6 +17,7 @@ from shoal.draft.codes.table import Labels
 from shoal.errors import PolicyError, UsageError
 from shoal.files.write import refuse_overwriting, write
 from shoal.policy.confirmation import profiled
+from shoal.policy.model.method import MOST_COLUMNS
 from shoal.policy.text.reading import read_yaml
 
 if TYPE_CHECKING:
@@ -209,6 +210,9 @@ def _release(draft: Draft) -> Iterator[str]:
     yield f"{off}release:"
     yield f"{off}  epsilon: 1      # e^1 is a factor of 2.7; smaller hides more"
     yield f"{off}  delta: 1e-6     # keep it far below one over the number of people"
+    published = sum(column.role not in (Role.IDENTIFIER, Role.DROP) for column in draft.columns)
+    if published <= MOST_COLUMNS:  # of more columns noisy counts are published, whose sum tells it
+        yield f"{off}  total: {{epsilon: 0.01}}  # the number of records, with noise, so that estimates have an upper end"
     yield ""
     yield from _comment(
         "The ceiling for everything that is ever published of this table, under this name in the ledger."

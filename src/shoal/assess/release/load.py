@@ -20,6 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal.assess.release.answers.noisy_total import NoisyTotal
 from shoal.assess.release.labels import AtomAxis, Meaning, atom_axis
 from shoal.assess.release.noisy_counts import PublishedCountTable, read_counts
 from shoal.assess.release.sealed_folder import SealedFolder, reading
@@ -66,6 +67,8 @@ class LoadedRelease(QueryInterface):
     """The folder as it was sealed, from which files are read."""
     plan: LockedDomains = field(default=NO_PLAN, repr=False)
     """What the locked plan declares."""
+    noisy_total: NoisyTotal | None = None
+    """The number of records as it was published with noise, where it was."""
     held: UnpackedRelease | None = field(default=None, repr=False, compare=False)
     """The temporary folder of an archive, which exists as long as this object does."""
     schema: Schema | None = field(default=None, repr=False, compare=False)
@@ -224,6 +227,13 @@ class LoadedRelease(QueryInterface):
         return self._model
 
     @cached_property
+    def dense_model(self) -> ConsistentViews | None:
+        """The model of the views that show much of the table, for estimates; None where there are not several of them."""
+        from shoal.assess.release.answers.rows import fit_dense_views
+
+        return fit_dense_views(self)
+
+    @cached_property
     def _model(self) -> ConsistentCounts:
         from shoal.assess.release.joint_model import fit_joint_model
 
@@ -317,7 +327,11 @@ def load_any(folder: str | Path) -> LoadedRelease | GroupRelease | RecodedReleas
     names = [*taken, *(each.name for each in counts)]
     if len(set(names)) != len(names) or not names:
         raise VerificationError("the tables of the certificate are none, or two of them have one name")
-    return LoadedRelease(place, certificate, tuple(views), plan.sampled_before, tuple(counts), sealed, plan, held)
+    with reading("the certificate"):
+        total = NoisyTotal.read(certificate["noisy_total"]) if "noisy_total" in certificate else None
+    return LoadedRelease(
+        place, certificate, tuple(views), plan.sampled_before, tuple(counts), sealed, plan, total, held
+    )
 
 
 def _counts(sealed: SealedFolder, plan: LockedDomains, cache: dict[Any, Meaning]) -> list[PublishedCountTable]:

@@ -22,6 +22,7 @@ from shoal.policy.model.attribute import AttributeModel
 from shoal.policy.model.file import UnitModel
 from shoal.policy.model.release import (
     MOST_CORNERS,
+    TOTAL_SHARE,
     ChosenViewsModel,
     Grouping,
     GroupsModel,
@@ -40,7 +41,7 @@ from shoal.policy.text.problem import Problem, excerpt, nearest
 PlanKind = Literal["differential", "syntactic"]
 """The two kinds of plan: one that pays for differential privacy, and one whose guarantee is a property of the table."""
 
-_PROMISE = ("epsilon", "delta", "views", "counts", "sampling", "bound", "noise", "calibration")
+_PROMISE = ("epsilon", "delta", "views", "counts", "total", "sampling", "bound", "noise", "calibration")
 _ANY_METHOD = ("method", "output", "repeat")
 
 
@@ -163,12 +164,12 @@ class Method:
                 "no class size and no sample reach delta 0; something far below one over the number of people is usual"
             )
             yield Problem(("release", "delta"), "out of range", "0", "a number above 0 and below 1", fix)
-        if release.epsilon is not None and release.chosen >= release.epsilon:
+        if release.epsilon is not None and release.chosen + release.epsilon_total >= release.epsilon:
             path = ("release", "recoding") if release.recoding and release.recoding.epsilon else ("release", "views")
             yield Problem(
                 path,
                 "the choices cost all of epsilon and leave nothing for the release",
-                exact_text(release.chosen),
+                exact_text(release.chosen + release.epsilon_total),
                 f"below release.epsilon, {exact_text(release.epsilon)}",
                 "it is a part of release.epsilon",
             )
@@ -225,6 +226,9 @@ class SafeKMethod(Method):
         if not release.has_rows:
             return _fill_counts(release, names)
         update: dict[str, Any] = {}
+        if release.total is not None and release.epsilon is not None:
+            paid = release.total.epsilon or release.epsilon * TOTAL_SHARE
+            update["total"] = release.total.model_copy(update={"epsilon": paid})
         if release.views is not None and release.views.show is not None:
             update["views"] = release.views.model_copy(update={"show": None})  # rows, as where nothing is said
         if release.counts is not None:
@@ -244,6 +248,8 @@ class SafeKMethod(Method):
             yield from _of_rows_alone(release) if not release.has_rows else _of_counts_alone(release.views)
         if release.counts is not None:
             yield from _counts_beside_rows(release)
+        if release.total is not None:
+            yield from _total_beside_rows(release)
 
 
 @dataclass(frozen=True)
@@ -369,6 +375,16 @@ def _of_counts_alone(views: ViewsModel) -> Iterator[Problem]:
             meaning = ChosenViewsModel.model_fields[key].description
             path = ("release", "views", "choose")
             yield Problem(path, f"the key '{key}' is missing", fix=f"add it: {meaning}")
+
+
+def _total_beside_rows(release: ReleaseModel) -> Iterator[Problem]:
+    """A noisy total stands beside rows of a sample that is drawn, where no noisy counts tell the total."""
+    if release.noisy_counts is not None:
+        wrong = "noisy counts tell how many records there are"
+        yield Problem(("release", "total"), wrong, fix="leave `total` out: their sum is one")
+    elif release.sampling is not None and release.sampling.already is not None:
+        wrong = "not together with a table that is itself a sample: nothing else may ever be computed from it"
+        yield Problem(("release", "total"), wrong, fix="leave `total` out")
 
 
 def _counts_beside_rows(release: ReleaseModel) -> Iterator[Problem]:
@@ -753,7 +769,7 @@ _ALL = (
     SafeKMethod(
         "safe-k",
         ("epsilon", "delta"),
-        ("k", "recoding", "views", "counts", "sampling", "bound"),
+        ("k", "recoding", "views", "counts", "total", "sampling", "bound"),
         plan="differential",
         least_k=1,
         positive_delta=True,
@@ -848,7 +864,7 @@ METHODS: Mapping[MethodName, Method] = {method.name: method for method in _ALL}
 
 MOST_COLUMNS = 4
 """Of so many columns one wide table is published where the policy does not say what; of more, noisy counts."""
-_SHAPES = ("k", "recoding", "views", "counts", "sampling", "bound", "synthetic")
+_SHAPES = ("k", "recoding", "views", "counts", "total", "sampling", "bound", "synthetic")
 """The keys that say what is published: with one of them, nothing is added."""
 
 

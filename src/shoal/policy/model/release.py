@@ -203,6 +203,21 @@ class RecodingModel(PolicyPart):
         return self.model_copy(update={self.key: found.model_copy(update=update)})
 
 
+TOTAL_SHARE = Fraction(1, 100)
+"""The part of `release.epsilon` that the noisy total takes when the policy does not say."""
+
+
+class TotalModel(PolicyPart):
+    """The number of records, published with noise beside the rows."""
+
+    long_words: ClassVar = "{epsilon: a number} or {}"
+
+    epsilon: Epsilon | None = Field(
+        default=None,
+        description="What the noisy total costs; a part of `release.epsilon`. One hundredth of it when left out.",
+    )
+
+
 Every = Literal["singles", "pairs", "triples"]
 EVERY: tuple[Every, ...] = ("singles", "pairs", "triples")
 Allocation = Literal["equal", "weighted"]
@@ -642,6 +657,11 @@ class ReleaseModel(PolicyPart):
     counts: CountsModel | None = Field(
         default=None, description="Tables of noisy counts beside the rows, in one promise; none when left out."
     )
+    total: TotalModel | None = Field(
+        default=None,
+        description="For `safe-k` rows: the number of records, published with noise for a small part of epsilon, so that "
+        "estimates have an upper end; none when left out.",
+    )
     synthetic: SyntheticModel | None = Field(
         default=None, description="For `synthetic`: the table that is drawn from the noisy counts."
     )
@@ -678,6 +698,11 @@ class ReleaseModel(PolicyPart):
     def has_rows(self) -> bool:
         """Whether rows of the table are published, rather than noisy counts alone."""
         return self.method == "safe-k" and (self.views is None or self.views.show != "counts")
+
+    @property
+    def epsilon_total(self) -> Fraction:
+        """The part of epsilon that goes to the noisy total, as far as the file says."""
+        return (self.total.epsilon or Fraction(0)) if self.total else Fraction(0)
 
     @property
     def chosen(self) -> Fraction:

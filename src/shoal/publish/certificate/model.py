@@ -563,6 +563,37 @@ class LedgerEntry(Entry):
     looks: Looks = None
 
 
+class NoisyTotalEntry(Entry):
+    """The number of records that take part, with noise."""
+
+    epsilon: Number
+    """How much of epsilon pays for it."""
+    rows_changed: Positive
+    """By how many the number moves at most when a unit comes, goes or is replaced."""
+    scale: Number
+    """The scale of the two-sided geometric noise: rows_changed / epsilon."""
+    records: int
+    """The number with its noise; it may be below 0."""
+
+
+def _check_total(total: NoisyTotalEntry | None) -> NoisyTotalEntry | None:
+    if total is None:
+        raise ValueError("a key that is there has a value")
+    return total
+
+
+NoisyTotal = Annotated[
+    NoisyTotalEntry | SkipJsonSchema[None],
+    Field(
+        description="The number of records that take part, with noise. A release whose plan does not ask for it does not have "
+        "this key.",
+        exclude_if=lambda total: total is None,
+        json_schema_extra=lambda schema: schema.pop("default", None),
+    ),
+    AfterValidator(_check_total),
+]
+
+
 class SafeKCertificate(Certificate):
     """What a release of random samples promises, on what grounds, and how a stranger checks it."""
 
@@ -578,6 +609,7 @@ class SafeKCertificate(Certificate):
     """delta of the whole release at some epsilons, the promised one among them, for the unit of the promise."""
     tables: Annotated[tuple[TableEntry, ...], Field(min_length=1)]
     ledger: LedgerEntry
+    noisy_total: NoisyTotal = None
 
 
 # --- noisy counts ---------------------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from shoal.publish.certificate.model import (
     LedgerEntry,
     LookEntry,
     MeasurementEntry,
+    NoisyTotalEntry,
     PromiseEntry,
     RecodingChoiceEntry,
     SafeKCertificate,
@@ -63,9 +64,17 @@ NOT_PROMISED = (
 
 
 def certificate(
-    plan: SafeKPlan, files: Mapping[str, str], tables: Sequence[TableEntry], account: Account, date: str
+    plan: SafeKPlan,
+    files: Mapping[str, str],
+    tables: Sequence[TableEntry],
+    account: Account,
+    date: str,
+    records: int = 0,
 ) -> SafeKCertificate:
-    """The certificate of a release that has been charged and written; `account` includes its charge."""
+    """The certificate of a release that has been charged and written; `account` includes its charge.
+
+    `records` is the noisy number of records, where the plan publishes it.
+    """
     plan = plan.after_looks(account.count_looks(plan.confirmed_lock.sha256))
     paid_once = bool(plan.promise.epsilon_recoding) and not plan.views
     draft = SafeKCertificate(
@@ -79,8 +88,23 @@ def certificate(
         curve=curve_points(plan.curve),
         tables=tuple(tables),
         ledger=ledger_entry(account, plan.confirmed_lock.sha256),
+        **_total_fields(plan, records),
     )
     return seal_certificate(draft)
+
+
+def _total_fields(plan: SafeKPlan, records: int) -> dict[str, Any]:
+    """The noisy number of records, where the plan publishes it; no key where it does not."""
+    noise = plan.total_noise
+    if noise is None:
+        return {}
+    told = NoisyTotalEntry(
+        epsilon=exact_text(plan.epsilon_total),
+        rows_changed=plan.unit.max_rows,
+        scale=exact_text(noise.scale),
+        records=records,
+    )
+    return {"noisy_total": told}
 
 
 def _promise(plan: SafeKPlan) -> PromiseEntry:
@@ -253,7 +277,22 @@ def safe_k_answers(plan: SafeKPlan) -> dict[str, PremiseAnswer]:
         **_recoding(plan, unseen),
         **_samples(plan),
         "parts-fixed": by_construction(f"the number of releases or views is {LOCKED}"),
+        **_noisy_total(plan),
         **treatment_answers(plan, unseen),
+    }
+
+
+def _noisy_total(plan: SafeKPlan) -> Mapping[str, PremiseAnswer]:
+    """How the premises of the noise of the total are met, where there is one."""
+    if not plan.epsilon_total:
+        return {}
+    return {
+        "noise-scale": by_program("the scale of the noise of the total, when planning"),
+        "multiples": by_construction("the number of records is a whole number"),
+        "positive-epsilon": by_program("the epsilon of the total, when planning"),
+        "sensitivity-declared": by_construction(
+            "at most max_rows rows of each unit take part, so their number moves by at most so many"
+        ),
     }
 
 

@@ -550,6 +550,11 @@ def _weights(handbook: Handbook) -> Iterator[str]:
             "Combinations that too few drawn rows share are left out, so numbers of rows add up to less than all, and shares "
             "among published rows lean towards what is common. `shoal.load` estimates numbers with intervals that allow for it."
         )
+    if (total := handbook.certificate.get("noisy_total")) is not None:
+        yield (
+            f"The number of records that took part is about {total['records']:,}: it has two-sided geometric noise of scale "
+            f"{total['scale']}, which costs {total['epsilon']} of epsilon."
+        )
     unit = handbook.certificate["guarantee"]["unit"]
     if unit["column"] is not None and not (handbook.of_kind("records") or handbook.of_kind("centroids")):
         most = unit["max_rows"]

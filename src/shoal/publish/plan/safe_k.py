@@ -30,6 +30,8 @@ from shoal.guarantee.safe_k.setting import Setting, solve
 from shoal.guarantee.sentences import as_float, plain
 from shoal.guarantee.unit import Unit
 from shoal.ledger.event import Cost
+from shoal.mechanism.base import Sensitivity
+from shoal.mechanism.laplace import Laplace
 from shoal.policy.model.method import MOST_COLUMNS
 from shoal.policy.model.release import ReleaseModel, TreeModel
 from shoal.policy.policy import Policy
@@ -181,9 +183,13 @@ class SafeKPlan(Plan):
     @property
     def claims(self) -> tuple[Claim, ...]:
         first, *rest = self.method.claims(tuned=self.tuning)
-        if self.repeat == 1:
+        if self.repeat == 1 and not self.epsilon_total:
             return self.after_treatments((first, *rest))
-        theorems = (*first.theorems, self.composition)
+        theorems = (
+            *first.theorems,
+            *self._total_theorems,
+            self.composition if self.repeat > 1 else "basic-composition",
+        )
         whole = make_claim(self.total, first.unit, first.status, theorems, first.conditions)
         return self.after_treatments((whole, *rest))
 
@@ -204,12 +210,45 @@ class SafeKPlan(Plan):
         """What is composed: the recoding, and the samples by their dominating pair or, failing that, their (epsilon, delta)."""
         recoding = self.promise.epsilon_recoding
         paid: list[tuple[Guarantee, int]] = [(PureDP(recoding), 1)] if recoding else []
-        return [*paid, *sample_parts(self.promises)]
+        return [*self._total_parts, *paid, *sample_parts(self.promises)]
+
+    @property
+    def epsilon_total(self) -> Fraction:
+        """The pure epsilon that is spent on the noisy number of records; 0 where it is not published."""
+        return self.policy.release.epsilon_total if self.policy.release is not None else Fraction(0)
+
+    @property
+    def total_noise(self) -> Laplace | None:
+        """The noise of the number of records that take part; None where it is not published.
+
+        At most `max_rows` rows of each unit take part, so their number moves by at most so many when a unit comes, goes or is
+        replaced.
+        """
+        if not self.epsilon_total:
+            return None
+        moves = Sensitivity(self.unit.max_rows, self.unit, multiples_of=1)
+        return Laplace.for_target(PureDP(self.epsilon_total), sensitivity=moves, grid=1)
+
+    @property
+    def _total_parts(self) -> list[tuple[Guarantee, int]]:
+        return [(PureDP(self.epsilon_total), 1)] if self.epsilon_total else []
+
+    @property
+    def _total_theorems(self) -> tuple[str, ...]:
+        return ("laplace-grid",) if self.epsilon_total else ()
+
+    def _total_words(self) -> list[str]:
+        """What is said of the noisy number of records."""
+        noise = self.total_noise
+        if noise is None:
+            return []
+        of = f"two-sided geometric noise of scale {plain(noise.scale)}, for {plain(self.epsilon_total)} of epsilon"
+        return [f"The number of records that take part is published with {of} (theorem laplace-grid)."]
 
     @property
     def epsilon_choices(self) -> Fraction:
-        """The pure epsilon that is spent on the table before a sample is drawn."""
-        return self.promise.epsilon_recoding
+        """The pure epsilon that is spent on the table beside the samples: on its recoding and its noisy total."""
+        return self.promise.epsilon_recoding + self.epsilon_total
 
     @property
     def curve(self) -> ReleaseCurve:
@@ -304,7 +343,7 @@ class SafeKPlan(Plan):
         )
         if self.method.drawn_before:
             found.append("The table itself is the sample: " + self.claims[0].conditions[0] + ".")
-        return [*found, *self.treatment_words(), *self._tuning_words()]
+        return [*found, *self._total_words(), *self.treatment_words(), *self._tuning_words()]
 
     def page_fields(self, choices: list[FrontierPoint] | None) -> dict[str, Any]:
         from shoal.publish.plan.page import curve_fields, frontier_fields
@@ -322,6 +361,7 @@ class SafeKPlan(Plan):
             "epsilon": float(self.total.epsilon),
             "epsilon_recoding": float(plan.epsilon_recoding),
             "epsilon_release": float(plan.epsilon_release),
+            **({"epsilon_total": float(self.epsilon_total)} if self.epsilon_total else {}),
             "delta": float(self.total.delta),
             "k": min(each.k for each in self.promises),
             "beta": float(plan.beta),
@@ -435,9 +475,10 @@ def solve_releases(asked: ReleaseModel, unit: Unit) -> tuple[Setting, ApproxDP]:
     epsilon, delta = asked.epsilon, asked.delta
     if epsilon is None or delta is None:
         raise PolicyError("release: safe-k needs epsilon and delta")
-    bound = asked.bound or "tight"
+    bound, promised = asked.bound or "tight", ApproxDP(epsilon, delta)
+    epsilon -= asked.epsilon_total
     if asked.repeat == 1:
-        return solve_one(asked, unit, epsilon, delta, bound), ApproxDP(epsilon, delta)
+        return solve_one(asked, unit, epsilon, delta, bound), promised
     # the largest share of epsilon for each release at which all together still fit
     low, high = asked.chosen + (epsilon - asked.chosen) / asked.repeat, epsilon
     best = solve_one(asked, unit, low, delta / asked.repeat, bound)
@@ -450,7 +491,7 @@ def solve_releases(asked: ReleaseModel, unit: Unit) -> tuple[Setting, ApproxDP]:
                 low, best = middle, tried
             else:
                 high = middle
-    return best, ApproxDP(epsilon, delta)
+    return best, promised
 
 
 def solve_one(

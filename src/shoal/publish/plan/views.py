@@ -110,7 +110,7 @@ class ViewsPlan(SafeKPlan):
     def claims(self) -> tuple[Claim, ...]:
         first = self.method.claims(tuned=self.tuning)[0]
         names = dict.fromkeys(name for view in self.views for name in view.method.theorems)
-        theorems = (*names, *(("view-choice",) if self.chooser else ()), "pld-composition")
+        theorems = (*names, *(("view-choice",) if self.chooser else ()), *self._total_theorems, "pld-composition")
         smallest = make_claim(KAnonymity(min(promise.k for promise in self.promises)), None, Status.CHECKED)
         whole = make_claim(self.total, first.unit, first.status, theorems, first.conditions)
         return self.after_treatments((whole, smallest))
@@ -118,12 +118,12 @@ class ViewsPlan(SafeKPlan):
     @property
     def parts(self) -> list[tuple[Guarantee, int]]:
         """What is composed: the choice of views, the recodings, the samples."""
-        return all_parts(self.promises, self.chooser.epsilon if self.chooser else Fraction(0))
+        return [*self._total_parts, *all_parts(self.promises, self.chooser.epsilon if self.chooser else Fraction(0))]
 
     @property
     def epsilon_choices(self) -> Fraction:
-        """The pure epsilon that is spent before a sample is drawn: on the choice of views, and on each recoding."""
-        chosen = self.chooser.epsilon if self.chooser else Fraction(0)
+        """The pure epsilon that is spent beside the samples: on the noisy total, the choice of views, and each recoding."""
+        chosen = self.epsilon_total + (self.chooser.epsilon if self.chooser else Fraction(0))
         return sum((promise.epsilon_recoding for promise in self.promises), start=chosen)
 
     def recoding_words(self) -> str:
@@ -135,7 +135,7 @@ class ViewsPlan(SafeKPlan):
 
     def sentences(self) -> list[str]:
         found = words.view_sentences(self.total, self.promises, self.unit, tuned=self.tuning)
-        return [*found, *self.treatment_words(), *self._tuning_words()]
+        return [*found, *self._total_words(), *self.treatment_words(), *self._tuning_words()]
 
     def view_rows(self, most: int) -> list[tuple[str, str, str]]:
         if self.chooser is not None:
@@ -192,6 +192,7 @@ def views_plan(
         for group in groups
     ]
     recoding = asked.recoding.epsilon if asked.recoding is not None else Fraction(0)
+    chosen = views.epsilon + asked.epsilon_total
     bound = asked.bound or "tight"
 
     def one(epsilon: Fraction, delta: Fraction, share: Fraction) -> Setting:
@@ -211,17 +212,17 @@ def views_plan(
     if others and (len(groups) == 1 or not plain):
         raise UsageError("what stands beside views is composed with them by their curves", came=f"{len(groups)} views")
     if len(groups) == 1:
-        promises = [one(asked.epsilon - views.epsilon, asked.delta, recoding)]
+        promises = [one(asked.epsilon - chosen, asked.delta, recoding)]
     elif asked.k is not None and rate is not None:
         share = recoding / len(groups)
-        left = asked.epsilon - views.epsilon - recoding
+        left = asked.epsilon - chosen - recoding
         single = view_promise(asked.k, rate, (left if plain else left / len(groups)) + share, share, unit, bound)
-        promises = given_numbers(single, len(groups), asked.epsilon, asked.delta, views.epsilon, others)
+        promises = given_numbers(single, len(groups), asked.epsilon, asked.delta, chosen, others)
     elif plain:
-        allocation = Allocation(tuple(weights), asked.epsilon, asked.delta, views.epsilon, recoding, others)
+        allocation = Allocation(tuple(weights), asked.epsilon, asked.delta, chosen, recoding, others)
         promises = allocation.solve(k=asked.k, beta=rate, prefer=sampling.prefer)
     else:
-        promises = share_epsilon(len(groups), asked.epsilon, asked.delta, views.epsilon, recoding, one)
+        promises = share_epsilon(len(groups), asked.epsilon, asked.delta, chosen, recoding, one)
     made = tuple(
         view(policy, asked, name, group, found)
         for name, group, found in zip(view_names(groups), groups, promises, strict=True)

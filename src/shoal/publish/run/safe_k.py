@@ -134,11 +134,24 @@ class SafeKJob(ChargedJob):
         """Write the tables, the rules of their labels, the lock and the certificate; every key is gone when this returns."""
         plan = self.plan
         tables, rows = self.write_tables(table, folder, source, stage)
+        records = self.draw_total(table, source, stage)
         write_text(folder / LOCK, plan.lock.text)
         write_hierarchies(folder, self.hierarchies)
         account = ledger.account(plan.policy.dataset, self.receipt)
-        made = certificate(plan, hashes(folder), tables, account, today())
+        made = certificate(plan, hashes(folder), tables, account, today(), records)
         return write_certificate(folder, made).to_json(), rows
+
+    def draw_total(self, table: Table, source: Source | None, stage: Stage) -> int:
+        """Draw the noisy number of the rows that take part, with a key of its own; 0 where the plan does not publish it.
+
+        How many rows of a unit take part is decided by how many it has, and not by which of them are drawn.
+        """
+        noise = self.plan.total_noise
+        if noise is None:
+            return 0
+        with key(source, "total") as chance:
+            rows = self.plan.method.bound_contributions(table, chance.stream("rows"), stage).rows()
+            return int(rows + noise.noise(chance.stream("noise"), 1)[0, 0])
 
     def write_tables(
         self, table: Table, folder: Path, source: Source | None, stage: Stage

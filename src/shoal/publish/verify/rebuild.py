@@ -61,7 +61,8 @@ def rebuild_checks(folder: Path, policy: Policy, certificate: SafeKCertificate) 
     plan = plan_with_numbers(known, certificate)
     tables = tables_as_published(folder, plan, certificate.tables)
     account, is_composed = account_as_told(plan, plan.cost, certificate.ledger)
-    wanted = make_certificate(plan, certificate.files, tables, account, certificate.date)
+    records = certificate.noisy_total.records if certificate.noisy_total is not None else 0
+    wanted = make_certificate(plan, certificate.files, tables, account, certificate.date, records)
     if any(is_unread(policy, name) for name in policy.hashes):
         wanted = _with_unread_lattices(wanted, certificate)
     open_ = Check("ledger-composed", None, "for information; there are too many different charges to compose here")

@@ -780,6 +780,7 @@ SAFE_K_CERTIFICATE = {
         "unbounded_releases": int,
         "looks": LOOKS,
     },
+    "noisy_total": Later({"epsilon": EXACT_NUMBER, "rows_changed": FROM_ONE, "scale": EXACT_NUMBER, "records": int}),
 }
 YES_OR_NO = OneOf(True, False)
 NOISY_COUNTS_CERTIFICATE = {
@@ -1342,6 +1343,7 @@ SAFE_K_RELEASE = {
         COUNT_VIEWS,
     ),
     "counts": Known({**COUNT_TABLES, "share": EXACT_NUMBER}),
+    "total": Known({"epsilon": EXACT_NUMBER}),
     "sampling": Known(
         {
             "beta": Either(EXACT_NUMBER, OneOf("auto")),
@@ -1494,7 +1496,7 @@ def _misplaced(release: dict[str, Any]) -> Optional[str]:
     """What is said of rows where counts are shown, or of counts where rows are, in words that name the key."""
     views, method = release.get("views") or {}, release["method"]
     shows_counts = views.get("show") == "counts"
-    of_rows, of_counts = ("k", "sampling", "bound", "counts"), ("adapt", "cells")
+    of_rows, of_counts = ("k", "sampling", "bound", "counts", "total"), ("adapt", "cells")
     if method == "synthetic" or shows_counts:
         wrong = [name for name in of_rows if name in release]
         needed = [name for name, held in (("show", views), ("cells", views)) if name not in held]
@@ -1524,6 +1526,12 @@ class LockedPlan(NamedTuple):
     epsilon_recoding: Fraction
     epsilon_view_choice: Fraction
     looked: bool = False
+    epsilon_total: Fraction = Fraction(0)
+
+    @property
+    def epsilon_paid(self) -> Fraction:
+        """What is spent beside the samples: on the noisy total, the choice of views and the recoding."""
+        return self.epsilon_total + self.epsilon_view_choice + self.epsilon_recoding
 
     @property
     def rows_changed(self) -> int:
@@ -1570,6 +1578,7 @@ def read_plan(lock: dict[str, Any]) -> LockedPlan:
         recoding=recoding,
         epsilon_recoding=Fraction(0) if recoding == "levels" else number(release["recoding"][recoding]["epsilon"]),
         epsilon_view_choice=number(choice_of_views["epsilon"]) if choice_of_views else Fraction(0),
+        epsilon_total=number(release["total"]["epsilon"]) if release.get("total") is not None else Fraction(0),
     )
 
 
@@ -1636,6 +1645,10 @@ def _is_allowed_of_rows(lock: dict[str, Any], max_rows: int) -> bool:
     plan, release = read_plan(lock), lock["release"]
     if plan.release["bound"] == "published" and plan.rows_changed != 1:
         return False  # the published theorem speaks of one row added or removed
+    if release.get("total") is not None and (plan.epsilon_total <= 0 or release.get("counts") is not None):
+        return False  # noisy counts tell the total
+    if plan.epsilon_total and plan.already_sampled:
+        return False
     # A table that is itself the sample is used once, for one table whose labels were fixed before, one row a person.
     once = plan.recoding == "levels" and not plan.has_views and release["repeat"] == 1 and max_rows == 1
     return once or not plan.already_sampled
@@ -1726,11 +1739,12 @@ def theorems_of(plan: LockedPlan, tables: int) -> list[str]:
             found += ["measured-tree"]
             found += ["amplification"] if asked.get("sample") is not None else []
     treated = [RECORD_WISE] if plan.lock.get("treatments") else []
+    total = ["laplace-grid"] if plan.epsilon_total else []
     if plan.has_views:
-        return [*found, *(["view-choice"] if plan.epsilon_view_choice else []), "pld-composition", *treated]
+        return [*found, *(["view-choice"] if plan.epsilon_view_choice else []), *total, "pld-composition", *treated]
     if tables == 1:
-        return [*found, *treated]
-    return [*found, "pld-composition" if plan.composes_by_curve else "basic-composition", *treated]
+        return [*found, *total, *(["basic-composition"] if total else []), *treated]
+    return [*found, *total, "pld-composition" if plan.composes_by_curve else "basic-composition", *treated]
 
 
 def promise_checks(certificate: dict[str, Any], plan: LockedPlan) -> Iterator[Check]:
@@ -1752,6 +1766,20 @@ def promise_checks(certificate: dict[str, Any], plan: LockedPlan) -> Iterator[Ch
     }
     conditions = plan.already_sampled * (1 + plan.drafted + plan.looked)
     yield from claim_checks(certificate, [promise, counted_claim(certificate)], [conditions, 0])
+    yield from total_checks(certificate, plan)
+
+
+def total_checks(certificate: dict[str, Any], plan: LockedPlan) -> Iterator[Check]:
+    """The noisy number of records: where the locked plan asks for it, with the noise that its epsilon buys; else none."""
+    told = certificate.get("noisy_total")
+    if not plan.epsilon_total and told is None:
+        return
+    fits = False
+    if told is not None and plan.epsilon_total > 0:
+        scale = plan.max_rows / plan.epsilon_total
+        wanted = {"epsilon": plan.epsilon_total, "rows_changed": plan.max_rows, "scale": scale}
+        fits = equal({name: told[name] for name in wanted}, wanted) and abs(told["records"]) <= LARGEST_COUNT
+    yield must("noisy-total", fits, "the noise that the locked plan sets epsilon aside for")
 
 
 def counted_claim(certificate: dict[str, Any]) -> dict[str, Any]:
@@ -2638,7 +2666,7 @@ def sample_checks(certificate: dict[str, Any], plan: LockedPlan) -> Iterator[Che
 def charged_parts(certificate: dict[str, Any], plan: LockedPlan) -> list[tuple[Any, int]]:
     """What the release composes as: the choice of views, the recodings, the samples."""
     tables = len(certificate["tables"])
-    found: list[tuple[Any, int]] = []
+    found: list[tuple[Any, int]] = [(("pure-dp", plan.epsilon_total), 1)] if plan.epsilon_total else []
     if plan.epsilon_view_choice:
         found.append((("pure-dp", plan.epsilon_view_choice), 1))
     if plan.epsilon_recoding and plan.has_views:
@@ -2666,7 +2694,7 @@ def kept_checks(certificate: dict[str, Any], plan: LockedPlan, whole: ComposedLo
     parts, views = charged_parts(certificate, plan), certificate["views"]
     if len(certificate["tables"]) == 1:
         sample = certificate["samples"][0]
-        left = plan.epsilon - plan.epsilon_recoding - plan.epsilon_view_choice
+        left = plan.epsilon - plan.epsilon_paid
         found = delta_for_unit(sample["k"], number(sample["beta"]), left, plan, sample["epsilon_split"])
         fits = number(sample["epsilon"]) == left and number(sample["delta"]) == plan.delta
         fits = fits and Fraction(found) <= plan.delta
@@ -2721,7 +2749,7 @@ def curve_checks(certificate: dict[str, Any], plan: LockedPlan, whole: ComposedL
 
 def _is_curve_of_one(certificate: dict[str, Any], plan: LockedPlan, allowed: set[Fraction]) -> bool:
     """Whether the printed points are those of the one sample, after what was paid before it was drawn."""
-    sample, paid = certificate["samples"][0], plan.epsilon_recoding + plan.epsilon_view_choice
+    sample, paid = certificate["samples"][0], plan.epsilon_paid
     k, beta = sample["k"], number(sample["beta"])
     listed = set()
     for point in certificate["curve"]:

@@ -185,7 +185,7 @@ class BoundedMean:
         sampled = [self._sampled(view) for view in views]
         low = mean_lower([own[0] for own in sampled], risk / 2)
         high = max(low, 1 - mean_lower([own[1] for own in sampled], risk / 2))
-        model = model_of(self.loaded)
+        model = model_of(self.loaded, self.named)
         value = _middle([own[2] for own in sampled[:1]]) if model is None else self._modelled(model)
         method = f"{PUBLISHED if model is None else MODELLED}, {ROWS}"
         return self._estimate(value, low, high, level, source_of(views), method)

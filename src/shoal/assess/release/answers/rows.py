@@ -23,20 +23,23 @@ what they stand for.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shoal.assess.release.answers.pooling import SampledBounds, pooled_lower, pooled_upper, share_bounds
 from shoal.assess.release.condition import Condition, Overlap, Within, condition_axes
-from shoal.assess.release.consistency import ConsistentViews, can_fit
+from shoal.assess.release.consistency import ConsistentViews, can_fit, fit
 from shoal.assess.release.labels import AtomAxis
 from shoal.assess.release.load import LoadedRelease
 from shoal.assess.release.view import PublishedView
 
 EVERYTHING: Condition = [{}]
+DENSE = 0.5
+"""Views that show less than this part of the table, as far as its size is known, are left out of the model of an estimate."""
 AS_SHARP = 2
 """Views that a condition cuts across in more than so many times the part of the domain of the best view are left aside."""
 PUBLISHED = "published count / beta, labels across the condition split evenly"
 MODELLED = "model-based estimate: all views made consistent"
+NOISY = "the published number with two-sided geometric noise, whose bounds are one half of the risk"
 _HIDING = ", each unpublished cell hiding 0 to k - 1 sampled records"
 """Said of the interval where tuples may be suppressed."""
 
@@ -56,17 +59,24 @@ def count_rows(loaded: LoadedRelease, wanted: Condition, risk: float) -> RowsEst
     """Estimate how many records satisfy a condition, from all views that hold its attributes.
 
     Of the risk, half is spent on the lower end, 3/8 on the upper end of the views themselves, and 1/16 each on the total and on
-    what lies outside the condition, which together bound it from above as well.
+    what lies outside the condition, which together bound it from above as well. Where a noisy total is published, that bound is a
+    good one: then 1/4 is spent on the views' own upper end, 3/16 on what lies outside, and 1/16 on the total.
     """
     axes = condition_axes(loaded, wanted)
     views = ordered_views(loaded, wanted, axes)
     bounds = [split_view(view, wanted, axes) for view in views]
     betas = [view.beta for view in views]
     low = pooled_lower([each.part_least for each in bounds], betas, risk / 2)
-    high = pooled_upper([each.part_most for each in bounds], betas, risk * 3 / 8)
-    beyond = pooled_lower([each.rest_least for each in bounds], betas, risk / 16)
+    direct, outside = (3 / 8, 1 / 16) if loaded.noisy_total is None else (1 / 4, 3 / 16)
+    high = pooled_upper([each.part_most for each in bounds], betas, risk * direct)
+    beyond = pooled_lower([each.rest_least for each in bounds], betas, risk * outside)
     high = max(low, min(high, total_bounds(loaded, risk / 8)[1] - beyond))
-    value, said = _value(loaded, lambda: _published(views, wanted, axes), lambda own: own.expected(wanted))
+    value, said = _value(
+        loaded,
+        tuple(axes),
+        lambda: _published(views, wanted, axes),
+        lambda own: own.expected(wanted) * _anchor(loaded, own),
+    )
     method = (
         f"{said}; exact binomial bounds of {_pooled(views)}{_hidden(views)}, labels across the condition counted 0 to all, and "
         "no more than all records without those published elsewhere; pointwise"
@@ -78,13 +88,27 @@ def total_rows(loaded: LoadedRelease, risk: float) -> RowsEstimate:
     """Estimate how many records there are, from all views."""
     views = _by_size(loaded)
     low, high = total_bounds(loaded, risk)
-    value, said = _value(loaded, lambda: _published(views, EVERYTHING, {}), lambda own: own.total)
+    value, said = _value(loaded, (), lambda: _published(views, EVERYTHING, {}), lambda own: own.total)
+    if loaded.noisy_total is not None:
+        value, said = float(loaded.noisy_total.records), NOISY
     method = f"{said}; exact binomial bounds of {_pooled(views)}{_hidden(views)}; pointwise"
     return RowsEstimate(min(max(value, low), high), low, high, source_of(views), method)
 
 
 def total_bounds(loaded: LoadedRelease, risk: float) -> tuple[float, float]:
-    """Bound the number of all records; each end fails with probability at most risk / 2."""
+    """Bound the number of all records; each end fails with probability at most risk / 2.
+
+    Where a noisy total is published, half of the risk is spent on its noise and half on the samples; both hold together.
+    """
+    if loaded.noisy_total is not None:
+        noisy, own = loaded.noisy_total.bounds(risk / 2), _sampled_total(loaded, risk / 2)
+        low, high = max(noisy[0], own[0]), min(noisy[1], own[1])
+        # One of the two has failed where they share nothing, and nobody knows which.
+        return (low, high) if low <= high else (min(noisy[0], own[0]), max(noisy[1], own[1]))
+    return _sampled_total(loaded, risk)
+
+
+def _sampled_total(loaded: LoadedRelease, risk: float) -> tuple[float, float]:
     views = _by_size(loaded)
     bounds, betas = [split_view(view, EVERYTHING, {}) for view in views], [view.beta for view in views]
     low = pooled_lower([each.part_least for each in bounds], betas, risk / 2)
@@ -109,7 +133,7 @@ def share_rows(loaded: LoadedRelease, wanted: Condition, within: Within, risk: f
         every = own.expected(EVERYTHING, within)
         return own.expected(wanted, within) / every if every else 0.0
 
-    value, said = _value(loaded, published, modelled)
+    value, said = _value(loaded, tuple(axes), published, modelled)
     method = (
         f"{said}; bounds of Clopper and Pearson given the sampled whole, of {_pooled(views)}{_hidden(views)}, labels across the "
         "condition counted 0 to all; pointwise"
@@ -157,20 +181,40 @@ def source_of(views: Sequence[PublishedView]) -> str:
     return views[0].name + (f" and {others} other view{'s' * (others > 1)}" if others else "")
 
 
-def model_of(loaded: LoadedRelease) -> ConsistentViews | None:
-    """Give the consistent views, where there are several to be made consistent; None where the published counts stand alone."""
-    several = len(loaded.views) > 1 and not loaded.counts and not loaded.was_sampled_before
-    if not several or not any(view.suppresses for view in loaded.views) or not can_fit(loaded):
+def fit_dense_views(loaded: LoadedRelease) -> ConsistentViews | None:
+    """Make the views consistent that show much of the table; None where there are not several, or nothing is suppressed.
+
+    What a view does not show is put back by the model, which cannot be trusted where that is nearly all. Which views these are is
+    told by their counts: only the estimate rests on it, and no interval.
+    """
+    if loaded.counts or loaded.was_sampled_before or not any(view.suppresses for view in loaded.views):
         return None
-    found = loaded.consistent()
-    return found if isinstance(found, ConsistentViews) else None
+    shown = {view.name: float(view.tuples[1].sum()) * view.weight for view in loaded.views}
+    most = max([*shown.values(), float(loaded.noisy_total.records) if loaded.noisy_total else 0.0])
+    dense = replace(loaded, views=tuple(view for view in loaded.views if shown[view.name] > DENSE * most))
+    return fit(dense) if len(dense.views) > 1 and can_fit(dense) else None
+
+
+def model_of(loaded: LoadedRelease, named: Sequence[str]) -> ConsistentViews | None:
+    """Give the model of dense views, where these views hold the attributes together."""
+    model = loaded.dense_model
+    held = model is not None and any(set(named) <= set(view.columns) for view in model.loaded.views)
+    return model if held else None
 
 
 def _value(
-    loaded: LoadedRelease, published: Callable[[], float], modelled: Callable[[ConsistentViews], float]
+    loaded: LoadedRelease,
+    named: Sequence[str],
+    published: Callable[[], float],
+    modelled: Callable[[ConsistentViews], float],
 ) -> tuple[float, str]:
-    model = model_of(loaded)
+    model = model_of(loaded, named)
     return (published(), PUBLISHED) if model is None else (modelled(model), MODELLED)
+
+
+def _anchor(loaded: LoadedRelease, model: ConsistentViews) -> float:
+    """By how much the model's counts are scaled so that they add up to the noisy total, where there is one."""
+    return max(loaded.noisy_total.records, 1) / model.total if loaded.noisy_total is not None else 1.0
 
 
 def _published(
