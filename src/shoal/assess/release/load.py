@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from shoal.assess.release.answers.noisy_total import NoisyTotal
 from shoal.assess.release.labels import AtomAxis, Meaning, atom_axis
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from shoal.assess.frame.centroids import CentroidRelease
     from shoal.assess.frame.groups import GroupRelease
     from shoal.assess.frame.recoded import RecodedRelease
+    from shoal.assess.frame.table import Intervals, Sets
     from shoal.assess.release.condition import Where
     from shoal.assess.release.consistency import ConsistentViews
     from shoal.assess.release.estimate import MarginalEstimate
@@ -239,19 +240,46 @@ class LoadedRelease(QueryInterface):
 
         return fit_joint_model(self)
 
+    def encode(
+        self,
+        frame: Any,
+        table: str | None = None,
+        *,
+        outside: Literal["error", "missing"] = "error",
+        intervals: Intervals = "text",
+        sets: Sets = "text",
+    ) -> Any:
+        """Give new records as a table of this release would show them, by its published rules alone.
+
+        Arguments  `frame`: a pandas, Polars or Arrow frame with the columns of the table, and so is the result; `table`: its
+                   name, where there are several; `outside`: "error", or "missing" for values that no label stands for;
+                   `intervals` and `sets` as in `to_arrow` of a table
+        Raises     UsageError, which quotes no value
+        """
+        from shoal.assess.release.encode import encode
+
+        return encode(self, frame, table, outside=outside, intervals=intervals, sets=sets)
+
     def synthetic(
-        self, rows: int | None = None, *, source: Source | None = None
+        self, rows: int | None = None, *, seed: int | str | None = None, source: Source | None = None
     ) -> SyntheticTable | PublishedSyntheticTable:
         """Give synthetic rows: those of the published file, where there is one, and else rows that are drawn.
 
         Of a published file `rows` takes so many of its rows at random, with its columns and types. Without one, rows are drawn
         from a model that joins the tables, in the labels of the release; see `shoal.assess.release.synthetic`.
 
-        Arguments  `rows`: how many; left out, the whole file, or as many as there are records by estimate; `source`: of chance
-        Raises     ParameterError for a number of rows that is none, or more than the published file has
+        Arguments  `rows`: how many; left out, the whole file, or as many as there are records by estimate; `seed`: the same rows
+                   for the same seed, which is allowed because nothing here reads the original; `source`: of chance, instead
+        Raises     ParameterError for a number of rows that is none, or more than the published file has; UsageError for both a
+                   seed and a source
         """
         from shoal.assess.release.synthetic import draw_synthetic, read_synthetic, synthetic
+        from shoal.chance.source import Source
 
+        if seed is not None:
+            if source is not None:
+                raise UsageError("both a seed and a source of chance", allowed="one of the two")
+            source = Source.seeded(seed)
         if self.certificate.get("synthetic"):
             published = read_synthetic(self)
             return published if rows is None else published.take(rows, source)

@@ -46,6 +46,8 @@ class DeclaredDomain:
     """Whether a value may be missing."""
     type: Type | None = None
     """The type of its values, where the plan says it."""
+    ends: tuple[str, str] | None = None
+    """The lowest and the highest declared number, date or time."""
 
 
 UNKNOWN = DeclaredDomain(None, missing=True)
@@ -93,7 +95,8 @@ def _domain(keys: dict[str, Any]) -> DeclaredDomain:
     kind = keys.get("type")
     # A value outside the domain that is suppressed is missing from then on.
     missing = keys.get("missing", "value") == "value" or keys.get("outside") == "suppress"
-    return DeclaredDomain(values, missing, None if kind is None else Type(kind))
+    ends = (str(domain[0]), str(domain[1])) if isinstance(domain, list) and len(domain) == 2 else None
+    return DeclaredDomain(values, missing, None if kind is None else Type(kind), ends)
 
 
 Ints = npt.NDArray[np.int64]
@@ -143,7 +146,7 @@ class LabelledFile(PublishedFile):
         """
         from shoal.assess.frame.table import typed_table
 
-        own = [self._typed_column(name) for name in self.columns]
+        own = self.typed_columns()
         with reading(f"table '{self.name}'"):
             return typed_table(self._table, own, intervals=intervals, sets=sets)
 
@@ -174,6 +177,10 @@ class LabelledFile(PublishedFile):
     def describe(self, name: str) -> PublishedColumn:
         """Say what a column is, with every label that any table of the release has for it, and the codes of its sets."""
         return describe_published(self._sealed, name, self._cache)
+
+    def typed_columns(self) -> list[TypedColumn]:
+        """Say how each column is typed."""
+        return [self._typed_column(name) for name in self.columns]
 
     def _typed_column(self, name: str) -> TypedColumn:
         from shoal.assess.frame.table import typed_column
