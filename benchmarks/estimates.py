@@ -5,6 +5,10 @@
 All 28 pairs of eight attributes, k = 20, beta = .15, each pair from its own sample: (.987, 1e-6) in all. Figures are
 mean total variation over all pairs, means over runs. Rules were chosen on the generated tables; Adult only confirms.
 `raw, unscaled` leaves published counts / beta as they are; `raw` divides them by their sum.
+
+Below them, what `count` and `share` answer: 200 conditions on two attributes (a random half of the values of each) and every
+value of every attribute, once from the narrowest view alone, as published and with the quotient of two intervals for a share, and
+once as they are answered: all views pooled, the estimate of the model, and with a noisy total for epsilon .01.
 """
 
 from __future__ import annotations
@@ -14,11 +18,17 @@ import os
 import sys
 import tempfile
 import time
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 
 from shoal.assess.release import consistency as consistent
+from shoal.assess.release.answers.noisy_total import NoisyTotal
+from shoal.assess.release.answers.rows import EVERYTHING, split_view
+from shoal.assess.release.condition import Overlap, condition, condition_axes
+from shoal.assess.release.estimate import lower_bound, upper_bound
 from shoal.assess.release.load import load
 from shoal.assess.release.synthetic import synthetic
 from shoal.chance.source import Source
@@ -145,6 +155,66 @@ def one_run(folder, sizes, truth, records, rng):
     return found
 
 
+RISK = 0.05
+
+
+def narrowest(loaded, where, share=False):
+    """The published count of one view with its interval, or the quotient of two of them: what was answered before pooling."""
+    wanted = condition(loaded, where)
+    axes = condition_axes(loaded, wanted)
+    views = loaded.covering(tuple(axes))
+    view = min(views, key=lambda own: (Overlap(own, wanted, axes).blur, own.cells, own.name))
+    least = min(loaded.views, key=lambda own: (own.cells, own.name))
+    risk = RISK / 2 if share else RISK
+    part, every = split_view(view, wanted, axes), split_view(least, EVERYTHING, {})
+    codes, counts = view.tuples
+    value = float((Overlap(view, wanted, axes).of(codes)[0] * counts).sum()) * view.weight
+    low, high = (
+        float(of(t, view.beta, risk / 2)) for of, t in ((lower_bound, part.part_least), (upper_bound, part.part_most))
+    )
+    if share:
+        total = float(least.tuples[1].sum()) * least.weight
+        ends = (
+            float(lower_bound(every.part_least, least.beta, risk / 2)),
+            float(upper_bound(every.part_most, least.beta, risk / 2)),
+        )
+        return value / total, low / ends[1], min(1.0, high / ends[0])
+    return value, low, high
+
+
+def answers(loaded, columns, sizes, rng):
+    """Errors, lengths and coverage of counts and shares, from the narrowest view alone and pooled."""
+    records = len(columns[0])
+    noise = int(rng.geometric(1 - np.exp(-0.01)) - rng.geometric(1 - np.exp(-0.01)))
+    told = replace(loaded, noisy_total=NoisyTotal(records + noise, Fraction(100)))
+    found = {}
+
+    def note(name, triples):
+        errors, lengths, hits = zip(*[(abs(v - t), h - lo, lo <= t <= h) for t, (v, lo, h) in triples], strict=True)
+        found[f"{name}: mean error"] = np.mean(errors)
+        found[f"{name}: mean length of intervals"] = np.mean(lengths)
+        found[f"{name}: intervals that cover (stated .95)"] = np.mean(hits)
+
+    def of(estimate):
+        return estimate.value, estimate.low, estimate.high
+
+    two, one = [], []
+    for _ in range(200):
+        i, j = sorted(rng.choice(len(sizes), 2, replace=False))
+        halves = {at: rng.choice(sizes[at], max(1, sizes[at] // 2), replace=False) for at in (i, j)}
+        truth = int(np.logical_and(np.isin(columns[i], halves[i]), np.isin(columns[j], halves[j])).sum())
+        two.append((truth, {f"a{at}": {f"v{value:02d}" for value in half} for at, half in halves.items()}))
+    for j, size in enumerate(sizes):
+        one += [(float((columns[j] == value).mean()), {f"a{j}": f"v{value:02d}"}) for value in range(size)]
+    note("two-way counts, narrowest view", [(truth, narrowest(loaded, where)) for truth, where in two])
+    note("two-way counts, pooled", [(truth, of(loaded.count(where))) for truth, where in two])
+    note("two-way counts, pooled, with a noisy total", [(truth, of(told.count(where))) for truth, where in two])
+    note("one-way shares, narrowest view", [(truth, narrowest(loaded, where, share=True)) for truth, where in one])
+    note("one-way shares, pooled", [(truth, of(loaded.share(where))) for truth, where in one])
+    note("one-way shares, pooled, with a noisy total", [(truth, of(told.share(where))) for truth, where in one])
+    return found
+
+
 def main(runs):
     """Print the table."""
     from tests.assess.release.released import all_pairs
@@ -156,7 +226,10 @@ def main(runs):
     for name, (columns, sizes) in tables.items():
         truth, rng = all_pairs(sizes, columns), np.random.default_rng(11)
         with tempfile.TemporaryDirectory() as place:
-            several = [one_run(Path(place) / str(run), sizes, truth, len(columns[0]), rng) for run in range(runs)]
+            several = []
+            for run in range(runs):
+                several.append(one_run(Path(place) / str(run), sizes, truth, len(columns[0]), rng))
+                several[-1] |= answers(load(Path(place) / str(run)), columns, sizes, rng)
         results[name] = {key: np.mean([each[key] for each in several]) for key in several[0]}
     print(f"28 pairs, k = {K}, beta = {BETA}; means of {runs} runs (aim on Adult: .055)")
     print(f"{'':62}" + "".join(f"{name:>12}" for name in results))

@@ -14,7 +14,16 @@ from shoal.assess.release.synthetic import PublishedSyntheticTable, SyntheticTab
 from shoal.chance.source import Source
 from shoal.engine.write import write_file
 from shoal.errors import ParameterError, UsageError, VerificationError
-from tests.assess.release.released import add_counts, all_pairs, categories, keep, reseal, write_pairs, write_release
+from tests.assess.release.released import (
+    add_counts,
+    all_pairs,
+    categories,
+    cuts,
+    keep,
+    reseal,
+    write_pairs,
+    write_release,
+)
 from tests.assess.release.test_consistency import SIZES, columns, distance
 
 
@@ -60,7 +69,7 @@ def test_it_says_that_it_is_synthetic(loaded, tmp_path):
     assert isinstance(made, SyntheticTable)
     assert made.__synthetic__
     table = made.to_arrow()
-    assert all(name.startswith("synthetic ") for name in table.column_names)
+    assert tuple(table.column_names) == loaded.attributes
     assert table.schema.metadata[b"synthetic"] == b"true"
     assert made.to_pandas().attrs["synthetic"]
     with pytest.raises(UsageError, match="has to say so"):
@@ -70,9 +79,45 @@ def test_it_says_that_it_is_synthetic(loaded, tmp_path):
     written = made.write(tmp_path / "clinic-synthetic.parquet")
     assert parquet.read_table(written).schema.metadata[b"synthetic"] == b"true"
     assert (tmp_path / "synthetic.csv") == made.write(tmp_path / "synthetic.csv")
-    assert (tmp_path / "synthetic.csv").read_text().startswith('"synthetic a0"')
+    assert (tmp_path / "synthetic.csv").read_text().startswith('"a0"')
     with pytest.raises(UsageError, match="exists"):
         made.write(tmp_path / "synthetic.csv")
+
+
+def test_a_seed_gives_the_same_rows_again(loaded):
+    made = loaded.synthetic(200, seed=7)
+    assert (made.codes == loaded.synthetic(200, seed=7).codes).all()
+    assert (made.codes == loaded.synthetic(200, source=Source.seeded(7)).codes).all()
+    assert not (made.codes == loaded.synthetic(200, seed="other").codes).all()
+    with pytest.raises(UsageError, match="both a seed"):
+        loaded.synthetic(10, seed=7, source=Source.seeded(1))
+
+
+def test_no_row_lies_outside_the_declared_domain_or_lacks_what_it_must_have(tmp_path):
+    """A hierarchy lists more than the domain does: people under 16, a region that was given up, and missing values."""
+    age = cuts("age", [16, 40], 0, 99)
+    views = {
+        "age-sex": ([age, keep("sex", ["f", "m"])], np.array([[0, 0], [60, 70], [80, 90]])),
+        "age-place": ([age, keep("place", ["n", "s", "old"])], np.array([[0, 0, 0], [60, 70, 0], [80, 90, 0]])),
+    }
+    lock = """attributes:
+  age: {type: integer, domain: ["16", "99"], missing: error}
+  place: {type: category, domain: {values: [n, s]}, missing: error}
+  sex: {type: category, domain: {values: [f, m]}, missing: value}
+"""
+
+    def drawn_from(text):
+        folder = write_release(tmp_path / str(len(text)), views)
+        (folder / "policy.lock.yaml").write_text(text)
+        return load(reseal(folder)).synthetic(4000, seed=1).to_pandas()
+
+    made = drawn_from(lock)
+    assert set(made["age"]) == {"[16, 40)", "[40, 100)"}
+    assert set(made["place"]) == {"n", "s"}
+    assert set(made["sex"]) <= {"f", "m", "(missing)"}
+    loose = drawn_from(lock.replace('"16"', '"0"').replace("[n, s]", "[n, s, old]"))  # where they may be, some are
+    assert "[0, 16)" in set(loose["age"])
+    assert "old" in set(loose["place"])
 
 
 @pytest.mark.parametrize("rows", [0, -1, 1.5, True, 10**9])

@@ -5,8 +5,9 @@ alone it is made from the consistent views:
 
 A tree over the attributes (Chow and Liu: the pairs with the most mutual information) gives candidate rows; the candidates
 are then weighted until every pair that a view holds agrees with it (raking), and rows are drawn by these weights. What no
-view says about three attributes together is an assumption of the model. It is post-processing, so it costs no privacy; the rows
-are synthetic, and the class, the column names, the metadata and the file name say so.
+view says about three attributes together is an assumption of the model. No row has a value outside the declared domain, or lacks
+one where the plan allows no missing value, whatever a hierarchy lists beyond it. It is post-processing, so it costs no privacy,
+and it may be repeated from a seed; the rows are synthetic, and the class, the metadata and the file name say so.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from shoal.assess.release.consistency import TINY, ConsistentViews, Floats, Ints
+from shoal.assess.release.consistency import TINY, ConsistentViews, Floats, Ints, Mask
+from shoal.assess.release.labels import OTHER, AtomAxis, Span
 from shoal.assess.release.load import LoadedRelease
 from shoal.assess.release.sealed_folder import reading
 from shoal.assess.release.view import UNKNOWN, DeclaredDomain, PublishedFile, read_table
 from shoal.chance.source import Source
-from shoal.data.type import Type
+from shoal.data.type import Type, point
 from shoal.errors import ParameterError, UsageError, VerificationError, visible
 from shoal.files.write import write
 
@@ -44,7 +46,7 @@ Pairs = dict[tuple[str, str], Floats]
 
 @dataclass(frozen=True)
 class SyntheticTable:
-    """A table of synthetic rows; its cells are labels of the release. Every column is named `synthetic …`."""
+    """A table of synthetic rows; its columns have the names of the release, and its cells are labels of it."""
 
     columns: tuple[str, ...]
     labels: Mapping[str, tuple[str, ...]] = field(repr=False)
@@ -64,8 +66,7 @@ class SyntheticTable:
         import pyarrow as pa
 
         columns = {
-            f"synthetic {name}": pa.array(self.labels[name]).take(pa.array(self.codes[:, j]))
-            for j, name in enumerate(self.columns)
+            name: pa.array(self.labels[name]).take(pa.array(self.codes[:, j])) for j, name in enumerate(self.columns)
         }
         return pa.table(columns).replace_schema_metadata({"synthetic": "true", "note": NOTE, "method": self.method})
 
@@ -206,6 +207,7 @@ def synthetic(views: ConsistentViews, rows: int | None, source: Source | None) -
     """Draw so many synthetic rows; as many as the estimated number of records where no number is given."""
     many = _rows(views.total, rows)
     names = views.loaded.attributes
+    views = within_domains(views)
     pairs = _pairs(views)
     tree = _tree(names, pairs)
     with Source.secure() if source is None else source.stream("synthetic") as chance:
@@ -216,6 +218,52 @@ def synthetic(views: ConsistentViews, rows: int | None, source: Source | None) -
     codes = candidates[taken]
     labels = {name: views.loaded.axis(name).names for name in names}
     return SyntheticTable(names, labels, codes[order], tuple((a, b) for a, b in tree if a is not None))
+
+
+def within_domains(views: ConsistentViews) -> ConsistentViews:
+    """Leave out what the locked plan says that no record has: values outside the domain, and missing ones where none may be."""
+    loaded = views.loaded
+    allowed = {
+        name: _allowed_atoms(loaded.axis(name), loaded.plan.domains.get(name, UNKNOWN)) for name in loaded.attributes
+    }
+    if all(own.all() for own in allowed.values()):
+        return views
+    tables = {}
+    for view in loaded.views:
+        table = views.tables[view.name]
+        for place, name in enumerate(view.columns):
+            table = table * allowed[name].reshape([-1 if j == place else 1 for j in range(table.ndim)])
+        tables[view.name] = table * (views.total / max(float(table.sum()), TINY))
+    margins = {name: own * allowed[name] for name, own in views.margins.items()}
+    scaled = {name: own * (views.total / max(float(own.sum()), TINY)) for name, own in margins.items()}
+    return replace(views, margins=scaled, tables=tables)
+
+
+def _allowed_atoms(axis: AtomAxis, domain: DeclaredDomain) -> Mask:
+    """Say which atoms hold a value that a record may have, or stand for a missing value where one may be missing."""
+    found = np.ones(len(axis), dtype=np.bool_)
+    for number, (span, leaves) in enumerate(zip(axis.spans, axis.leaves, strict=True)):
+        if span is None and not leaves:
+            found[number] = domain.missing
+        elif span is not None:
+            found[number] = _holds_declared(span, domain)
+        elif domain.values is not None and not axis.masks and OTHER not in leaves:
+            found[number] = not leaves.isdisjoint(domain.values)
+    return found if found.any() else np.ones(len(axis), dtype=np.bool_)
+
+
+def _holds_declared(span: Span, domain: DeclaredDomain) -> bool:
+    """Whether a piece of a line holds a declared number, date or time."""
+    if domain.type is None or not domain.type.numeric:
+        return True
+    with reading("the locked plan"):
+        if domain.values is not None:
+            points = [point(domain.type, value) for value in domain.values]
+            return any((span[0] is None or span[0] <= at) and (span[1] is None or at < span[1]) for at in points)
+        if domain.ends is None:
+            return True
+        low, high = (point(domain.type, end) for end in domain.ends)
+    return (span[0] is None or span[0] <= high) and (span[1] is None or low < span[1])
 
 
 def _pairs(views: ConsistentViews) -> Pairs:
