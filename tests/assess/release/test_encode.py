@@ -37,21 +37,21 @@ def release(tmp_path_factory):
 @pytest.mark.parametrize("kind", ["levels", "tree"])
 def test_records_get_the_labels_and_types_of_the_table(release, kind):
     loaded, fresh = release[kind], visits(800, seed=99).to_pandas()
-    made, table = loaded.encode(fresh), loaded.table().to_pandas()
+    made, table = loaded.encode(fresh), loaded.published().to_pandas()
     assert list(made.columns) == list(table.columns)
     assert (made.dtypes == table.dtypes).all()
     assert (made.index == fresh.index).all()
     ends = loaded.encode(fresh, intervals="columns")
     assert (ends["age_low"].dropna() <= fresh["age"][ends["age_low"].notna()]).all()
-    meaning = loaded.table().meanings["age"]
+    meaning = loaded.published().meanings["age"]
     for label, age in zip(made["age"], fresh["age"], strict=True):
         if pd.isna(age):
             continue
         low, high = meaning.stands_for(label)
         assert low <= age < high
     if kind == "tree":  # every record lies in a box that the release lists
-        boxes = {tuple(box) for box in loaded.table().box_tuples.tolist()}
-        places = [{text: i for i, text in enumerate(loaded.table().meanings[name].texts)} for name in made.columns]
+        boxes = {tuple(box) for box in loaded.published().box_tuples.tolist()}
+        places = [{text: i for i, text in enumerate(loaded.published().meanings[name].texts)} for name in made.columns]
         rows = made.astype(object).where(made.notna(), "(missing)").itertuples(index=False)
         assert {tuple(own[text] for own, text in zip(places, row, strict=True)) for row in rows} <= boxes
 
@@ -62,7 +62,7 @@ def test_a_model_that_is_trained_on_the_release_can_be_tested_on_new_records(rel
     pipeline = pytest.importorskip("sklearn.pipeline")
     preprocessing = pytest.importorskip("sklearn.preprocessing")
     loaded = release["levels"]
-    train = loaded.table().to_pandas().astype(str)
+    train = loaded.published().to_pandas().astype(str)
     test = loaded.encode(visits(3000, seed=77).to_pandas()).astype(str)
     model = pipeline.make_pipeline(
         preprocessing.OneHotEncoder(handle_unknown="ignore"),

@@ -48,7 +48,7 @@ def encode(
 
     if outside not in ("error", "missing"):
         raise UsageError("outside is none of its options", came=outside, allowed="error, missing")
-    table = loaded.table(name)
+    table = loaded.published(name)
     records = _as_arrow(frame)
     if absent := [column for column in table.columns if column not in records.column_names]:
         raise UsageError("the records lack a column of the table", came=absent[0], allowed=", ".join(table.columns))
