@@ -112,6 +112,21 @@ def test_the_page_of_a_comparison_is_sound(browser, tmp_path):
     assert faults_of(browser, page) == []
 
 
+def test_no_table_of_a_comparison_with_attacks_scrolls_on_a_screen(browser, tmp_path):
+    table, page = clinic.write_table(tmp_path / "table.csv", 60), tmp_path / "compared.html"
+    coarse = clinic.policy({"release": {"method": "k-anonymity", "k": 5}, "budget": None})
+    found = compare_methods({"microaggregation": coarse, "safe-k": clinic.policy()}, table, seed=1)
+    page.write_text(found.page(), encoding="utf-8")
+    shown = browser.new_page(viewport={"width": 1280, "height": 900})
+    shown.goto(page.as_uri())
+    over = shown.evaluate(
+        "() => [...document.querySelectorAll('.scroll')].map(one => one.scrollWidth - one.clientWidth)"
+    )
+    shown.close()
+    assert len(over) >= 4
+    assert max(over) == 0
+
+
 @pytest.mark.parametrize("columns", [10, 28])
 def test_the_page_of_an_assessment_is_sound(browser, tmp_path, columns):
     names = ["x" * 100, "<b onclick=alert(1)>\u202eevil", *(f"attribute number {i}" for i in range(columns - 2))]
