@@ -30,6 +30,7 @@ from shoal.assess.utility.report import UtilityReport, assess_utility
 from shoal.assess.utility.report import steps_of as utility_steps
 from shoal.chance.source import Source
 from shoal.errors import DataError, ShoalError
+from shoal.progress import Stage, silent
 
 VERSION = 1
 TARGETS = 1_000
@@ -158,6 +159,7 @@ def assess_tables(
     lenient: bool = False,
     full: bool = True,
     tick: Callable[[], None] = lambda: None,
+    stage: Stage = silent,
 ) -> Assessment:
     """Measure risks and utility of a released table against its original.
 
@@ -166,7 +168,8 @@ def assess_tables(
                quasi-identifiers of a population as codes of the original's values; `people`: its columns as they were read, by
                which the classes of the release are sized; `fraction`: the share of a population that the
                original is a sample of; `weights`: sampling weights of the original's records; `lenient`: a suppressed cell
-               matches anything; `full`: with attacks and models, which take longest
+               matches anything; `full`: with attacks and models, which take longest; `tick`: is called after each step,
+               and `stage` with what begins
     Raises     DataError for an original or a control group without a row, and for numbers that do not fit
     """
     for whose, many in (
@@ -183,6 +186,7 @@ def assess_tables(
     matching = LENIENT if lenient else STRICT
     large = original.table.rows * max(1, len(names)) > MANY_CELLS
     before = after = None
+    stage("risks of the original")
     if names:
         keys = np.stack([_codes(original.columns[name]) for name in names], axis=1)
         secret = {name: _codes(original.columns[name]) for name in confidential if name in original.table.names}
@@ -193,6 +197,7 @@ def assess_tables(
     else:
         left_out.append("risks: no attribute is a quasi-identifier")
     tick()
+    stage("risks of the release")
     own = [name for name in names if name in released.names]
     if own and released.real and released.rows:
         sized = None
@@ -220,10 +225,11 @@ def assess_tables(
     tick()
     attacks: list[AttackRisk] = []
     if full:
+        stage("attacks")
         attacks, missed = _attack(original, released, own, confidential, control, tick)
         left_out += missed
     utility = assess_utility(
-        original.table, released, quasi=own, targets=predicted, control=control, learning=full, tick=tick
+        original.table, released, quasi=own, targets=predicted, control=control, learning=full, tick=tick, stage=stage
     )
     return Assessment(
         tuple(names), tuple(confidential), matching, before, after, tuple(attacks), utility,

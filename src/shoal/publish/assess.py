@@ -21,6 +21,7 @@ from shoal.engine.base import Engine, Table, open_engine
 from shoal.engine.read.input import recognize
 from shoal.errors import ParameterError, UsageError
 from shoal.policy.policy import Policy
+from shoal.progress import Stage, silent
 from shoal.publish.verify.lock import read_locked_policy
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def assess_release(
     full: bool = True,
     engine: str | Engine = "duckdb",
     tick: Callable[[], None] = lambda: None,
+    stage: Stage = silent,
 ) -> Assessment:
     """Read everything and measure it.
 
@@ -51,7 +53,7 @@ def assess_release(
                table is record i of the original; `control`: originals that took no part; `population`: a table of the population
                with the quasi-identifiers; `fraction`: the share of a population that the original is a sample of; `weights`: a
                column of the original with sampling weights; `targets`: columns that models predict; `lenient`: a suppressed cell
-               matches anything; `full`: with attacks and models
+               matches anything; `full`: with attacks and models; `tick`: is called after each step, and `stage` with what begins
     Raises     UsageError where neither or both of folder and masked are given, a masked table has no policy, or a column is not
                there; DataError for tables that cannot be read
     """
@@ -72,6 +74,7 @@ def assess_release(
     extra = () if weights is None else (weights,)
     table = opened.scan(original, lenient_schema(schema, wanted, extra))
     tick()
+    stage("reading the release")
     read = OriginalTable.of(table, wanted)
     released = (
         masked_table(read, read_masked(opened, masked, schema), aligned=aligned)
@@ -88,7 +91,7 @@ def assess_release(
         read, released, quasi=quasi, confidential=[each.name for each in schema.confidential if each.name in wanted],
         targets=_known(targets, wanted), control=held, people=people, fraction=fraction,
         population=None if people is None else _population(people, read, quasi),
-        weights=None if weights is None else _weights(table, weights), lenient=lenient, full=full, tick=tick,
+        weights=None if weights is None else _weights(table, weights), lenient=lenient, full=full, tick=tick, stage=stage,
     )  # fmt: skip
 
 

@@ -112,3 +112,12 @@ def test_nothing_is_shown_where_standard_error_is_no_terminal(place):
     done = shoal("check", place / "table.csv", "--policy", place / "policy.yaml")
     assert done.exit_code == 0
     assert not any(name in done.stderr for name in (*READ, "counting classes", "\x1b"))
+
+
+@pytest.mark.slow
+def test_an_assessment_says_what_it_measures(place, told):
+    run(*asked(place))
+    told.clear()
+    run("assess", place / "out", "--original", place / "table.csv", "--fast", "--ledger", place / "ledger.sqlite")
+    assert {"assessing", "reading the rows"} <= {each.name for each in told if isinstance(each, StageProgress)}
+    assert {"reading the release", "risks of the original", "risks of the release", "relations", "queries"} <= set(told)

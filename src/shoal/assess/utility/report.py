@@ -15,6 +15,7 @@ from shoal.assess.utility.marginals import ColumnDistance, MarginalDistances, co
 from shoal.assess.utility.queries import QueryErrors, compare_queries
 from shoal.assess.utility.relations import Relations, compare_relations
 from shoal.chance.source import Source
+from shoal.progress import Stage, silent
 
 SEED = "utility"
 """Queries, resampled rows and drawn labels are the same each time, so that two assessments of one release agree."""
@@ -130,33 +131,40 @@ def assess_utility(
     control: ComparableTable | None = None,
     learning: bool = True,
     tick: Callable[[], None] = lambda: None,
+    stage: Stage = silent,
 ) -> UtilityReport:
-    """Measure everything. `tick` is called after each step.
+    """Measure everything. `tick` is called after each step, `stage` with what begins.
 
     Arguments  `quasi`: the columns whose classes are counted; `targets`: columns that models predict; `control`: originals that
                took no part in the release; `learning`: whether models are trained
     """
     names, left_out = released.names, []
     with Source.seeded(SEED) as source:
+        stage("columns")
         columns = tuple(compare_column(original, released, name) for name in names)
         tick()
         marginals = []
         for width in (1, 2, 3):
+            stage(f"tables of {width} column{'s' * (width > 1)}")
             found = compare_marginals(original, released, width, source.stream(f"marginals {width}"))
             marginals += [] if found is None else [found]
             tick()
+        stage("relations")
         relations = compare_relations(original, released)
         tick()
+        stage("queries")
         queries = compare_queries(original, released, source.stream("queries"))
         tick()
         distinction, learned = None, []
         if learning:
             rows = released if released.drawn is None else released.drawn
+            stage("telling rows apart")
             distinction = tell_apart(original, rows, source.stream("telling apart"))
             if distinction is None:
                 left_out.append("telling rows apart: fewer than 20 rows")
             tick()
             for target in targets:
+                stage(f"predicting {target}")
                 ticks = _Counter(tick, 2 * len(MODELS))
                 one = (
                     learn(original, rows, target, source.stream(target), control=control, tick=ticks)

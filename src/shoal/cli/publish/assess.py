@@ -110,7 +110,7 @@ def assess(
         found = assess_release(
             original, folder=release, masked=masked, policy=asked, aligned=aligned, control=control, population=population,
             fraction=share, weights=weights, targets=predicted, lenient=lenient, full=not fast, tick=tick,
-            engine=open_engine(stage=tick.stage),
+            engine=open_engine(stage=tick.stage), stage=tick.stage,
         )  # fmt: skip
     place = record_look(locked.dataset, "assess", lock=locked.confirmed_lock().sha256, ledger=ledger)
     written = _write(out, release, found, locked.dataset, force=force)

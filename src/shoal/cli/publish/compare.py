@@ -127,7 +127,7 @@ def compare(
         found = compare_methods(
             named, data, masked=dict(others[: len(masked)]), synthetic=dict(others[len(masked) :]), yardsticks=measured,
             seed=start, targets=predicted, full=not fast, ledger=ledger, part=part, tick=tick,
-            engine=open_engine(stage=tick.stage),
+            engine=open_engine(stage=tick.stage), stage=tick.stage,
         )  # fmt: skip
     if part is not None:
         output.note_effect(f"the part was written: {part}")

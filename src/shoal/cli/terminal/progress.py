@@ -81,7 +81,7 @@ def bar(words: str, total: int) -> Iterator[Steps]:
         def show(stage: str) -> None:
             bars.update(task, description=f"{words}, {stage}")
 
-        yield Steps(lambda: bars.update(task, advance=1, description=words), show)
+        yield Steps(lambda: bars.update(task, advance=1), show)
 
 
 def _bars() -> Progress:

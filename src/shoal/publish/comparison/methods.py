@@ -36,6 +36,7 @@ from shoal.guarantee.rounding import text_up
 from shoal.ledger.ledger import Ledger, is_ledger_missing, is_ledger_named, open_ledger, record_look
 from shoal.ledger.look import LookCount
 from shoal.policy.policy import Policy
+from shoal.progress import Stage, silent, within
 from shoal.publish.assess import lenient_schema, read_masked
 from shoal.publish.comparison.yardstick import KINDS, Yardsticks, YardstickTarget, yardstick_targets
 from shoal.publish.plan.base import Plan
@@ -306,6 +307,7 @@ def compare_methods(
     part: Path | None = None,
     engine: str | Engine = "duckdb",
     tick: Callable[[], None] = lambda: None,
+    stage: Stage = silent,
 ) -> MethodsComparison:
     """Run every policy on the same part of a table, and measure what each gives.
 
@@ -314,7 +316,8 @@ def compare_methods(
                name, made from the very part that `seed` draws and `part` writes, of masked people or of nobody; `yardsticks`:
                synthesizers of OpenDP that are run at the promises of the policies; `holdout`: the share of units that takes no
                part; `seed`: of the part and of all draws, None for the operating system's; `targets`: columns that models
-               predict; `full`: with attacks and models; `ledger`: where the looks go on record
+               predict; `full`: with attacks and models; `ledger`: where the looks go on record;
+               `tick`: is called after each step, and `stage` with what begins
     Raises     UsageError for policies that cannot be compared, or a table of another tool without a seed; ParameterError for a
                share that is none; DataError for a table that cannot be read or is too small
     """
@@ -331,6 +334,7 @@ def compare_methods(
     schema = lenient_schema(first.schema, names, () if unit is None or unit in names else (unit,))
     whole = opened.scan(data, schema)
     tick()
+    stage("drawing the part")
     with Source.secure() if seed is None else Source.seeded(f"comparison of methods {seed}") as source:
         with source.stream("parts") as chance:
             taking, held = _parts(whole, unit, holdout, chance)
@@ -340,7 +344,7 @@ def compare_methods(
         if part is not None:
             kept.select(names).write(part, sort=False)
         tick()
-        trial = _Trial(opened, data, taking, unit, original, control, first.schema, predicted, full, tick)
+        trial = _Trial(opened, data, taking, unit, original, control, first.schema, predicted, full, tick, stage)
         locks = {name: found.confirmed_lock.sha256 for name, found in plans.items() if isinstance(found, Plan)}
         outcomes = []
         for number, (name, found) in enumerate(plans.items()):
@@ -479,6 +483,7 @@ class _Trial:
     targets: Sequence[str]
     full: bool
     tick: Callable[[], None]
+    stage: Stage
 
     def run(
         self, name: str, policy: Policy, found: Plan | ShoalError, source: Source | None, locks: Mapping[str, str]
@@ -494,10 +499,12 @@ class _Trial:
         outcome = MethodOutcome(name, method, claim_text(stated), stated.claims[0].status.value)
         try:
             with temporary_folder("comparing methods") as place:
-                cpu, rows, notes = self._write(found, place / "release", source)
+                own = within(self.stage, name)
+                cpu, rows, notes = self._write(found, place / "release", source, own)
                 ticks()
+                own("reading the release")
                 released = released_table(self.original, place / "release")
-                assessment = self._assess(released, ticks)
+                assessment = self._assess(released, ticks, own)
             notes += tuple(f"the column '{each}' is not in it" for each in assessment.utility.lost_columns)
             return replace(outcome, rows=rows, measured_on=released.words, cpu=cpu, assessment=assessment, notes=notes)
         except ShoalError as error:
@@ -511,7 +518,7 @@ class _Trial:
         what = "masked table" if real else "synthetic table"
         outcome = MethodOutcome(name, what, UNCLAIMED, "")
         try:
-            return self._judge(outcome, read_masked(self.engine, data, self.schema), what, ticks, real=real)
+            return self._judge(outcome, read_masked(self.engine, data, self.schema), what, ticks, name, real=real)
         except ShoalError as error:
             return replace(outcome, why_not=error.wrong)
         finally:
@@ -527,7 +534,7 @@ class _Trial:
         try:
             table = self.engine.scan(self.data, target.schema).keep(self.taking)
             drawn, cpu = yardsticks.run(kind, target, table, source)
-            found = self._judge(outcome, drawn, "synthetic table", ticks, real=False)
+            found = self._judge(outcome, drawn, "synthetic table", ticks, name, real=False)
             return replace(found, cpu=cpu, notes=(*found.notes, UNSEEDED))
         except ShoalError as error:
             said = error.wrong if error.came is None else f"{error.wrong}: {error.came}"
@@ -536,22 +543,25 @@ class _Trial:
             ticks.finish()
 
     def _judge(
-        self, outcome: MethodOutcome, data: pa.Table, what: str, ticks: Callable[[], None], *, real: bool
+        self, outcome: MethodOutcome, data: pa.Table, what: str, ticks: Callable[[], None], name: str, *, real: bool
     ) -> MethodOutcome:
         made = replace(masked_table(self.original, data), real=real, words=f"rows of a {what}")
         ticks()
-        assessment = self._assess(made, ticks)
+        assessment = self._assess(made, ticks, within(self.stage, name))
         lost = tuple(f"the column '{each}' is not in it" for each in assessment.utility.lost_columns)
         return replace(
             outcome, rows=made.rows, measured_on=made.words, assessment=assessment, notes=(*made.notes, *lost)
         )
 
-    def _write(self, found: Plan, folder: Path, source: Source | None) -> tuple[float, int, tuple[str, ...]]:
+    def _write(
+        self, found: Plan, folder: Path, source: Source | None, stage: Stage
+    ) -> tuple[float, int, tuple[str, ...]]:
         """Run a plan into a folder as a release does, up to where it would be published: CPU seconds, rows and notes."""
         notes: tuple[str, ...] = ()
         begun = time.process_time()
         whole = self.engine.scan(self.data, found.schema)
         reading = time.process_time() - begun
+        stage("running")
         found.check(whole.schema)
         found.job().check_table(whole)
         table = whole.keep(self.taking)
@@ -569,15 +579,16 @@ class _Trial:
             job.charge(ledger, table, None)
             with source.stream("treatments") if source is not None else Source.secure() as chance:
                 treated = treat(table, found.treatments, chance).table
-            _, rows = job.write(treated, folder, source, ledger, lambda _: None)
+            _, rows = job.write(treated, folder, source, ledger, stage)
         return reading + time.process_time() - begun, rows, notes
 
-    def _assess(self, released: ComparableTable, tick: Callable[[], None]) -> Assessment:
+    def _assess(self, released: ComparableTable, tick: Callable[[], None], stage: Stage) -> Assessment:
         names = self.original.table.names
         return assess_tables(
             self.original, released, quasi=[each.name for each in self.schema.quasi if each.name in names],
             confidential=[each.name for each in self.schema.confidential if each.name in names],
             targets=[name for name in self.targets if name in released.names], control=self.control, full=self.full, tick=tick,
+            stage=stage,
         )  # fmt: skip
 
 
