@@ -29,7 +29,7 @@ def folder(made, tmp_path):
 @pytest.fixture
 def unverified(monkeypatch):
     """What happens if a release changes after it was verified."""
-    monkeypatch.setattr(share, "verify", lambda _: [])
+    monkeypatch.setattr(share, "verify", lambda *_: [])
 
 
 def entries(path):
@@ -87,7 +87,7 @@ def test_a_pipe_is_not_waited_for(folder, unverified):
 
 @pytest.mark.parametrize("name", ["table.csv", "certificate.html", "policy.lock.yaml"])
 def test_what_changed_after_it_was_verified_is_not_packed(folder, tmp_path, monkeypatch, name):
-    def change(where):
+    def change(where, _stage):
         (where / name).write_bytes((where / name).read_bytes() + b" ")
         return []
 
@@ -108,7 +108,7 @@ def test_names_that_lead_out_of_the_folder_are_refused(folder, tmp_path, name):
 
 
 def test_a_file_that_appeared_meanwhile_is_not_replaced(folder, tmp_path, monkeypatch):
-    def appear(where):
+    def appear(where, _stage):
         (tmp_path / "out.zip").write_text("mine")
         return []
 
