@@ -71,7 +71,7 @@ def test_methods_that_hide_what_they_rest_on_say_so(policy, is_unseen):
 def test_the_stages_of_a_verification_are_named(made):
     seen: list[str] = []
     verify(made / "out", seen.append)
-    assert [stage.partition(":")[0] for stage in seen] == ["1 of 3", "2 of 3", "3 of 3"]
+    assert list(dict.fromkeys([stage.partition(":")[0] for stage in seen])) == ["1 of 3", "2 of 3", "3 of 3"]
 
 
 def one_cell(folder):
