@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
     from shoal.mechanism.staircase.mechanism import OptimalNoise
     from shoal.policy.policy import Policy
-    from shoal.query.questions.moments import Count, Mean, Sum, Variance
+    from shoal.query.questions.moments import Count, Mean, Ratio, Sum, Variance
     from shoal.query.questions.person import ValueOf
-    from shoal.query.questions.quantile import Quantile
+    from shoal.query.questions.quantile import Bounds, Quantile
     from shoal.query.questions.tables import Contingency, Histogram
     from shoal.query.questions.workload import Workload
     from shoal.query.session import Session, register, session
@@ -71,9 +71,9 @@ _WHERE = {
     "shoal.mechanism.staircase.mechanism": ["OptimalNoise"],
     "shoal.mechanism.refinement.mechanism": ["KnowledgeRefinement"],
     "shoal.policy.policy": ["Policy"],
-    "shoal.query.questions.moments": ["Count", "Mean", "Sum", "Variance"],
+    "shoal.query.questions.moments": ["Count", "Mean", "Ratio", "Sum", "Variance"],
     "shoal.query.questions.person": ["ValueOf"],
-    "shoal.query.questions.quantile": ["Quantile"],
+    "shoal.query.questions.quantile": ["Bounds", "Quantile"],
     "shoal.query.session": ["Session", "register", "session"],
     "shoal.query.questions.tables": ["Contingency", "Histogram"],
     "shoal.query.questions.workload": ["Workload"],
@@ -82,6 +82,7 @@ _HOME = {name: module for module, names in _WHERE.items() for name in names}
 
 __all__ = [
     "ApproxDP",
+    "Bounds",
     "Claim",
     "ConcentratedDP",
     "Contingency",
@@ -97,6 +98,7 @@ __all__ = [
     "Policy",
     "PureDP",
     "Quantile",
+    "Ratio",
     "SafeKSampling",
     "SampledDP",
     "Session",

@@ -23,10 +23,11 @@ from shoal.query.price import CONFIDENCE, Error, offer
 from shoal.query.prior import resolve_prior
 from shoal.query.questions.moments import Count, Mean, Sum, Variance
 from shoal.query.questions.person import ValueOf
-from shoal.query.questions.quantile import RANK, Quantile
+from shoal.query.questions.quantile import RANK, Bounds, Quantile
 from shoal.query.questions.tables import Histogram
 from shoal.query.questions.workload import Workload
 from tests.query.asking import SURE, opened, rich, table
+from tests.query.ranks import every_score
 
 SMALL = 0.7
 """What the impostor states of every width."""
@@ -212,48 +213,105 @@ def test_before_the_answer_nothing_is_said_of_a_mean(tmp_path):
 # --- quantiles ------------------------------------------------------------------------------------------------------------
 
 
-def rank_errors(made, values):
+def rank_errors(made, values, q="1/2"):
     """By hand: by how many rows one side of each candidate is too heavy."""
-    q, n = made.query.q, len(values)
-    points = [float(at) for at in made.query.points]
+    share, n = float(Fraction(q)), len(values)
+    points = np.arange(made.query.candidates.low, made.query.candidates.high + 1)
     below = np.searchsorted(values, points, side="left")
     above = n - np.searchsorted(values, points, side="right")
-    return np.maximum(0.0, np.maximum(below - float(q) * n, above - (1 - float(q)) * n))
+    return np.maximum(0.0, np.maximum(below - share * n, above - (1 - share) * n))
+
+
+def chances_of(made, values, name="quantile", column="big"):
+    """The exact probability of each candidate, for one target; of an end the open one comes first."""
+    target = next(each for each in made.query.targets if each.name == name)
+    shift = made.query.shift(target, made.epsilon)
+    return made.choice(target).probabilities(every_score(made.query, scanned(column, values), name, shift))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("q", ["1/2", "0", "0.99", "1/3"])
-def test_the_rank_of_a_quantile(q, unit):
-    """The values are integers of which each is a candidate: then the rank itself is limited."""
-    made = offered(Quantile("big", q), unit, "0.5", "exponential")
-    (error,) = made.errors
-    assert error.name == RANK
+@pytest.mark.parametrize("interval", [False, True])
+def test_the_rank_of_a_quantile(q, unit, interval):
+    made = offered(Quantile("big", q, interval=interval), unit, "0.5", "exponential")
+    error = made.errors[0]
+    assert (error.name, len(made.errors)) == (RANK, 1 + interval)
     values = np.sort(np.random.default_rng(2).integers(0, 9001, 500))
-    chances = made.choice.probabilities(_scores(made, big=values))
-    assert chances[rank_errors(made, values) <= error.within].sum() >= CONFIDENCE
+    chances = chances_of(made, values)
+    assert chances[rank_errors(made, values, q) <= error.within].sum() >= CONFIDENCE
 
 
 @pytest.mark.slow
 def test_a_smaller_rank_error_is_caught():
-    made = offered(Quantile("big", "1/2"), "row", "0.5", "exponential")
+    made = offered(Quantile("big", "1/2", interval=False), "row", "0.5", "exponential")
     (error,) = made.errors
     values = np.full(int(2 * SMALL * error.within) + 1, 4500)
-    chances, off = made.choice.probabilities(_scores(made, big=values)), rank_errors(made, values)
+    chances, off = chances_of(made, values), rank_errors(made, values)
     assert chances[off <= error.within].sum() >= CONFIDENCE > chances[off <= SMALL * error.within].sum()
 
 
+def holds(made, values, q, shift=None):
+    """The exact probability that both ends lie beyond all q-quantiles of the rows, each for itself: (lower, upper)."""
+    zero = np.flatnonzero(rank_errors(made, values, q) == 0) + made.query.candidates.low
+    points = np.arange(made.query.candidates.low, made.query.candidates.high + 1)
+    found = []
+    for name, beyond, open_end in (("low", points <= zero[0], points[0]), ("high", points >= zero[-1], points[-1])):
+        target = next(each for each in made.query.targets if each.name == name)
+        own = made.query.shift(target, made.epsilon) if shift is None else shift
+        scores = every_score(made.query, scanned("big", values), name, own)
+        chances = made.choice(target).probabilities(scores)
+        assert open_end in (points[0], points[-1])
+        found.append(chances[0] + chances[1:][beyond].sum())  # the open end is the end of the domain
+    return found
+
+
 @pytest.mark.slow
-def test_between_two_candidates_only_the_excess_is_limited():
-    """All rows lie between two of 10,001 even steps: every candidate is off by half of them, and the price says so."""
-    made = offered(Quantile("wide", "1/2"), "row", 1, "exponential")
+@pytest.mark.parametrize("unit", ["row", "three rows"])
+@pytest.mark.parametrize("q", ["1/2", "0.05", "1"])
+@pytest.mark.parametrize("rows", [1, 80, 1001])
+def test_both_ends_of_a_quantile_lie_on_their_sides(q, unit, rows):
+    """Each end fails in at most 1 of 40 cases, by the exact law, so the interval in at most 1 of 20."""
+    made = offered(Quantile("big", q), unit, "1", "exponential")
+    spread = np.sort(np.random.default_rng(rows).normal(4500, 700, rows).clip(0, 9000).astype(int))
+    for values in (spread, np.full(rows, 4500), np.sort(np.arange(rows) % 3 * 4500)):
+        assert min(holds(made, values, q)) >= 1 - (1 - CONFIDENCE) / 2 - 1e-9
+
+
+@pytest.mark.slow
+def test_ends_that_are_not_moved_far_enough_are_caught():
+    made = offered(Quantile("big", "1/2"), "row", "1", "exponential")
+    target = made.query.targets[1]
+    values = np.full(int(0.5 * made.query.shift(target, made.epsilon)), 4500)
+    assert min(holds(made, values, "1/2", shift=0)) < CONFIDENCE
+
+
+def test_a_decimal_quantile_is_limited_in_rank_though_its_values_lie_anywhere():
+    """All rows lie within one part in ten thousand of the domain; every multiple of the step is a candidate."""
+    made = offered(Quantile("wide", "1/2", interval=False), "row", 1, "exponential")
     (error,) = made.errors
-    assert error.name == "rows too many on one side of the answer, more than at the best of the 10,001 candidates"
-    assert any("nothing limits how far the answer is off" in each for each in made.scope)
-    values = np.full(400, 50.5)
-    chances, off = made.choice.probabilities(_scores(made, wide=values)), rank_errors(made, values)
-    assert off.min() == 200 > error.within  # so a plain "within" would be false in every case
-    assert chances[off - off.min() <= error.within].sum() >= CONFIDENCE
+    assert error.name == RANK
+    table = scanned("wide", np.full(400, 50.5))
+    with Source.seeded(5) as source:
+        assert made.draw(table, source).value == pytest.approx(50.5, abs=float(made.query.candidates.grid.step))
+    assert any("rounded to the nearest multiple" in each for each in made.scope)
+
+
+@pytest.mark.parametrize("rows", [3, 400])
+def test_bounds_hold_the_share_of_the_rows(rows):
+    """The law of each end, enumerated: at most half of what is left of the share lies beyond it, in 39 of 40 cases."""
+    made = offered(Bounds("big", "0.9"), "row", "2", "exponential")
+    assert made.errors == ()
+    values = np.sort(np.random.default_rng(rows).integers(3000, 6000, rows))
+    points = np.arange(0, 9001)
+    below = np.searchsorted(values, points, side="left")
+    above = rows - np.searchsorted(values, points, side="right")
+    for name, beyond in (("low", below), ("high", above)):
+        chances = chances_of(made, values, name)
+        assert chances[0] + chances[1:][beyond <= rows / 20].sum() >= 1 - (1 - CONFIDENCE) / 2 - 1e-9
+    with Source.seeded(1) as source:
+        drawn = made.draw(scanned("big", values), source).value
+    assert 0 <= drawn["low"] < drawn["high"] <= 9000
 
 
 def test_an_ordinal_quantile_is_among_all_its_values():
@@ -334,8 +392,8 @@ def _frame(**columns):
     return pd.DataFrame({**filled, **columns})
 
 
-def _scores(made, **columns):
-    return made.query.scores(open_engine("duckdb").scan(_frame(**columns), policy().schema))
+def scanned(column, values):
+    return open_engine("duckdb").scan(_frame(**{column: values}), policy().schema)
 
 
 @pytest.mark.slow

@@ -309,6 +309,36 @@ def choices_by_score(source: Source, scores: NDArray[np.int64], factor: Fraction
     return _draw_members(source, ranked, sizes, lambda at: order[starts[at] : starts[at] + sizes[at]], size)
 
 
+def choose_run_by_score(
+    source: Source, scores: NDArray[np.int64], sizes: Sequence[int], factor: Fraction | int
+) -> tuple[int, int]:
+    """One option among runs of equal ones: run i stands for `sizes[i]` options of the same score, which are never listed.
+
+    Each option has a probability proportional to exp(factor · score), exactly: a group of runs with one score is drawn as
+    `choices_by_score` draws it, by the number of its options, then one of these uniformly. Returns the run and the
+    number of the option in it, from 0.
+    """
+    each = exact.fraction(factor, "the factor of a score")
+    if each < 0:
+        raise ParameterError("the factor of a score is negative", came=each, allowed="0 and above")
+    if len(sizes) != len(scores) or any(size < 1 for size in sizes):
+        raise ParameterError("a run without options", came=f"{len(sizes)} runs", allowed="one option or more in each")
+    groups: dict[Fraction, list[int]] = {}
+    for index, score in enumerate(scores.tolist()):
+        groups.setdefault(each * score, []).append(index)
+    ranked = sorted(groups, reverse=True)
+    if not ranked:
+        raise ParameterError("there is nothing to choose from", came="no scores", allowed="one score or more")
+    totals = [sum(sizes[index] for index in groups[weight]) for weight in ranked]
+    group = int(_groups(ranked, totals).draw(source, 1)[0])
+    at = int(source.integers(totals[group], 1)[0])
+    for index in groups[ranked[group]]:
+        if at < sizes[index]:
+            return index, at
+        at -= sizes[index]
+    raise AssertionError("the options of a group were counted")  # pragma: no cover - the total is their sum
+
+
 SCORES_AT_ONCE = 1 << 20
 """Scores that are sorted and added up in one go."""
 SHARE_ERROR = 1e-12

@@ -156,6 +156,12 @@ class Source:
         """So many indices by the weights factor · score, for many whole scores; see `draws.choices_by_score`."""
         return draws.choices_by_score(self, scores, factor, size)
 
+    def choose_run_by_score(
+        self, scores: NDArray[np.int64], sizes: Sequence[int], factor: Fraction | int
+    ) -> tuple[int, int]:
+        """One option among runs of equal ones, by the weights factor · score; see `draws.choose_run_by_score`."""
+        return draws.choose_run_by_score(self, scores, sizes, factor)
+
     def choose_each_by_score(self, scores: NDArray[np.int64], factor: Fraction | int) -> NDArray[np.int64]:
         """For each row of whole scores one index by the weights factor · score; see `draws.choose_each_by_score`."""
         return draws.choose_each_by_score(self, scores, factor)

@@ -844,12 +844,23 @@ _NOISE = (
         "How far one unit moves an answer",
         "Shoal; SC13 Proposition 4 for disjoint parts",
         "Each row adds a whole number of steps between two ends that the policy fixes, or nothing: so the sensitivity of a sum "
-        "is known exactly, and parts that share no row move together no farther than one of them (two, for replace_one).",
+        "is known exactly, and parts or groups that share no row move together no farther than one of them (two, for "
+        "replace_one).",
         (
             _premise(
                 "bounded-domain",
                 "what is added has a declared, bounded domain",
                 "shoal.language.condition.ranks.line_of",
+            ),
+            _premise(
+                "bounded-arithmetic",
+                "arithmetic has values between two ends, and divides by nothing that may be 0",
+                "shoal.language.arithmetic.Quotient",
+            ),
+            _premise(
+                "disjoint-groups",
+                "each row lies in one cell of the attributes that are grouped by",
+                "shoal.language.cells.TableAxis",
             ),
             _premise(
                 "disjoint-parts",
@@ -866,7 +877,8 @@ _NOISE = (
         "A score of values by their rank",
         "Shoal",
         "For q = a/b, score(v) = -max((b-a)#(x<v) - a#(x>=v), a#(x>v) - (b-a)#(x<=v), 0) moves by at most max(a, b-a) when "
-        "a row comes or goes and by at most b when it is replaced.",
+        "a row comes or goes and by at most b when it is replaced; over groups of rows, by at most 2 max(a, b-a) in all. Moved "
+        "by what the score can be off, a choice lies on its side of every quantile as often as stated.",
         (
             _premise(
                 "quantile-share",

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -50,22 +52,36 @@ class CellSpec:
     level: int | None = None
     edges: tuple[str, ...] | None = None
     values: tuple[str, ...] | None = None
+    bins: int | None = None
+    """How many intervals of equal width divide the domain, or the bounds."""
+    bounds: tuple[str, ...] | None = None
+    """Where the first bin begins and the last one ends; what lies beyond has cells of its own."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.attribute, str):
             raise UsageError("an attribute is named by a text", came=excerpt(self.attribute))
-        for key in ("edges", "values"):
+        for key in ("level", "bins"):
+            given = getattr(self, key)
+            if given is not None and (isinstance(given, bool) or not isinstance(given, int)):
+                what = "a level" if key == "level" else "the number of bins"
+                raise UsageError(f"{what} of '{self.attribute}' is not a whole number", came=excerpt(given))
+        for key in ("edges", "values", "bounds"):
             given = getattr(self, key)
             if given is None:
                 continue
             if isinstance(given, str) or not isinstance(given, list | tuple):
                 raise UsageError(f"the {key} of '{self.attribute}' are not a list", came=excerpt(given))
             object.__setattr__(self, key, tuple(spell(value) for value in given))
-        if self.level is not None and (isinstance(self.level, bool) or not isinstance(self.level, int)):
-            raise UsageError(f"a level of '{self.attribute}' is not a whole number", came=excerpt(self.level))
-        if sum(given is not None for given in (self.level, self.edges, self.values)) > 1:
+        if sum(given is not None for given in (self.level, self.edges, self.values, self.bins)) > 1:
             raise UsageError(
-                f"the cells of '{self.attribute}' are given in more than one way", allowed="one of level, edges, values"
+                f"the cells of '{self.attribute}' are given in more than one way",
+                allowed="one of level, edges, values, bins",
+            )
+        if self.bounds is not None and (self.bins is None or len(self.bounds) != 2):
+            raise UsageError(
+                f"the bounds of the bins of '{self.attribute}' are not two numbers beside `bins`",
+                came=excerpt(self.bounds),
+                allowed="bins and bounds: [low, high]",
             )
 
     def axis(self, schema: Schema) -> TableAxis:
@@ -75,7 +91,56 @@ class CellSpec:
             return _by_level(attribute, self.level)
         if self.edges is not None:
             return _by_edges(schema, self.attribute, self.edges)
+        if self.bins is not None:
+            return _by_edges(schema, self.attribute, _equal_edges(schema, self.attribute, self.bins, self.bounds))
         return _by_values(attribute, self.values) if self.values is not None else _by_domain(attribute)
+
+    def to_saved(self) -> dict[str, Any]:
+        """The cells as plain values."""
+        found = {key: getattr(self, key) for key in ("attribute", "level", "edges", "values", "bins", "bounds")}
+        return {
+            key: list(value) if isinstance(value, tuple) else value for key, value in found.items() if value is not None
+        }
+
+
+KEYS = ("attribute", "level", "edges", "values", "bins", "bounds")
+"""The keys of the cells of one attribute."""
+
+
+def read_cells(given: object) -> CellSpec:
+    """The cells of one attribute: a name, `name@level`, or a mapping with the key `attribute`.
+
+    >>> read_cells("age@2")
+    CellSpec(attribute='age', level=2, edges=None, values=None, bins=None, bounds=None)
+    """
+    if isinstance(given, CellSpec):
+        return given
+    if isinstance(given, str):
+        return CellSpec(**parse_level(given))
+    if not isinstance(given, Mapping) or "attribute" not in given or not set(given) <= set(KEYS):
+        raise UsageError(
+            "the cells of an attribute in an unknown form",
+            came=excerpt(given),
+            allowed=f"a name, name@level, or keys {', '.join(KEYS)}",
+        )
+    return CellSpec(**given)
+
+
+def read_groups(given: object) -> tuple[CellSpec, ...] | None:
+    """The attributes to group by: one, a list, or a text with commas; None for no groups."""
+    if given is None:
+        return None
+    listed: Any = [given] if isinstance(given, CellSpec | Mapping) else given
+    listed = listed.split(",") if isinstance(listed, str) else listed
+    if not isinstance(listed, list | tuple) or not listed:
+        raise UsageError(
+            "'by' is not a list of attributes", came=excerpt(given), allowed="a name, name@level, or a list of them"
+        )
+    found = tuple(read_cells(each) for each in listed)
+    names = [cells.attribute for cells in found]
+    if len(set(names)) != len(names):
+        raise UsageError("'by' names an attribute twice", came=", ".join(names))
+    return found
 
 
 def parse_level(text: str) -> dict[str, Any]:
@@ -214,6 +279,35 @@ def _by_edges(schema: Schema, name: str, edges: tuple[str, ...]) -> TableAxis:
         labels[-1] = f"[{line.text(at[-2])}, {line.text(at[-1])}]"
     spec = CellSpec(name, edges=tuple(line.text(each) for each in at))
     return IntervalAxis(attribute, spec, tuple(line.edge(each) for each in inner), tuple(labels))
+
+
+MOST_BINS = 10_000
+
+
+def _equal_edges(schema: Schema, name: str, bins: int, bounds: tuple[str, ...] | None) -> tuple[str, ...]:
+    """The edges of bins of equal width, of whole values as equal as they can be; by the domain and the bounds alone."""
+    attribute, line = line_of(schema, name, "make bins", _LINES)
+    low, high = line.low, line.high
+    if bounds is not None:
+        kind = TokenKind.TIME if attribute.type in (Type.DATE, Type.DATETIME) else TokenKind.NUMBER
+        low, high = (parse_point(attribute, Token(kind, end, 1)) for end in bounds)
+    whole = attribute.type is not Type.DECIMAL
+    most = min(MOST_BINS, int(high - low)) if whole else MOST_BINS
+    if low >= high:
+        raise ParameterError(f"attribute '{name}': the bounds are not in increasing order", came=excerpt(bounds))
+    if not 1 <= bins <= most:
+        raise UsageError(f"attribute '{name}': a number of bins out of range", came=bins, allowed=f"1 to {most:,}")
+    width = (line.end if bounds is None else high) - low
+    if whole:
+        inner = [low + width * i // bins for i in range(1, bins)]
+    else:
+        step = Fraction(1)
+        while step * 10**7 > width:
+            step /= 10
+        while step * 10**8 <= width:
+            step *= 10
+        inner = [round((low + width * i / bins) / step) * step for i in range(1, bins)]
+    return tuple(line.text(each) for each in (low, *inner, high))
 
 
 def _by_values(attribute: Attribute, values: tuple[str, ...]) -> TableAxis:

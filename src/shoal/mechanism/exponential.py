@@ -68,6 +68,16 @@ class Exponential(Mechanism):
         """The index of one option, from the scores of all."""
         return source.choose(self._weights(values))
 
+    def draw_run(self, scores: NDArray[np.int64], sizes: Sequence[int], source: Source) -> tuple[int, int]:
+        """One option where run i stands for `sizes[i]` options of one score: the run, and the number of the option in it.
+
+        The scores are whole numbers on a grid of 1. How options fall into runs may depend on the rows: the law of the
+        drawn option is that of `draw` from the list of all options.
+        """
+        if self.grid != (Fraction(1),):
+            raise ParameterError("scores of runs are whole numbers", came=self.grid[0], allowed="a grid of 1")
+        return source.choose_run_by_score(np.asarray(scores, dtype=np.int64), sizes, self.epsilon / self.spread)
+
     def draws(self, values: ArrayLike, source: Source, size: int) -> NDArray[np.int64]:
         """`size` independent choices, each of which costs the whole guarantee."""
         return source.choices(self._weights(values), size)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import isfinite, prod
 from typing import Any
 
-from shoal.errors import LedgerError, ShoalError
-from shoal.guarantee.rounding import exact, exact_text
+from shoal.errors import LedgerError, ShoalError, UsageError
+from shoal.guarantee.rounding import Number, exact, exact_text
 from shoal.ledger.event import Budget, Cost
+from shoal.mechanism.base import check_confidence
 from shoal.query.price import Error, Offer, Outcome, premises_met
+from shoal.query.questions.base import CellEstimate
 
-VERSION = 2
-"""The version of a recorded answer. Version 1 had no scope, and some of its errors were wrong."""
+VERSION = 3
+"""The version of a recorded answer. Version 1 had no scope, and some of its errors were wrong; version 2 had no noisy steps."""
 _RANK = "rank"
 _HOW = ("exact", "bound", "digits", "later")
 
@@ -39,6 +42,10 @@ class Answer:
     """Why the answer is of no use; None where it is usable."""
     scope: tuple[str, ...] = ()
     """What the answer and its errors are about, where that is not every row and value as it is."""
+    noisy: tuple[int, ...] | None = None
+    """The noisy numbers in steps, from which the value was computed; None where the value holds them."""
+    offer: Callable[[], Offer] | None = field(default=None, repr=False, compare=False)
+    """Makes the mechanism that drew the answer, as the session knows it; it is not recorded."""
 
     def __repr__(self) -> str:
         cost = "free: it is on record" if self.free else f"for ({exact_text(self.epsilon)}, {exact_text(self.delta)})"
@@ -48,6 +55,24 @@ class Answer:
     def premises(self) -> list[dict[str, str]]:
         """Each premise of the theorems that the answer cites, with how it is met."""
         return premises_met(self.theorems)
+
+    def estimates(self, level: Number = "0.95") -> tuple[CellEstimate, ...]:
+        """Every number of the answer with its interval at a level between 0 and 1, by question and by group.
+
+        The intervals are computed from the noisy numbers on record: no row is read and nothing is charged. The true
+        value lies in an interval with at least that probability. An end is None where nothing limits it: for a prior,
+        beyond 95 % for a quantile, and at other levels than 95 % for an answer that was recorded before noisy numbers were.
+
+        Raises     ParameterError where the level is not between 0 and 1; UsageError for an answer that no session gave.
+        """
+        wanted = check_confidence(level)
+        if self.offer is None:
+            raise UsageError(
+                "an answer without its session has no intervals", fix="ask the question in a session: it is free"
+            )
+        return tuple(
+            self.offer().estimates(Outcome(self.value, self.errors, self.parts, self.note, self.noisy), wanted)
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The answer as plain values, numbers of the guarantee as exact text."""
@@ -66,6 +91,7 @@ class Answer:
             "delta": exact_text(self.delta),
             "errors": [error.to_json() for error in self.errors],
             "theorems": list(self.theorems),
+            **({} if self.noisy is None else {"noisy": list(self.noisy)}),
         }
 
     def content(self) -> bytes:
@@ -92,7 +118,9 @@ class Answer:
             premises_met(terms[-1])
         except (ShoalError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
             raise LedgerError("a recorded answer cannot be read", fix="restore the ledger from a backup") from None
+        noisy = saved.get("noisy")
         more = {"parts": saved.get("parts"), "note": saved.get("note"), "scope": tuple(saved.get("scope", ()))}
+        more |= {"noisy": None if noisy is None else tuple(noisy)}
         return cls(question, saved["value"], *terms, charge, free=True, **more)
 
     @classmethod
@@ -101,7 +129,8 @@ class Answer:
         cost = offer.cost
         value, parts = json.loads(json.dumps([drawn.value, drawn.parts], allow_nan=False))
         terms = (offer.mechanism, cost.epsilon, cost.delta, drawn.errors, offer.theorems, charge)
-        return cls(question, value, *terms, parts=parts, note=drawn.note, scope=offer.scope)
+        more = {"parts": parts, "note": drawn.note, "scope": offer.scope, "noisy": drawn.noisy}
+        return cls(question, value, *terms, **more, offer=lambda: offer)
 
 
 def _is_wrong(error: dict[str, Any]) -> bool:
@@ -119,7 +148,8 @@ def _check_record(saved: dict[str, Any]) -> None:
     values = value if several else [value]
     fits = (
         (not several or (isinstance(value, list) and len(value) == len(question["questions"])))
-        and all(_is_scalar(each) or _is_table(each) for each in values)
+        and all(_is_scalar(each) or _is_ends(each) or _is_groups(each) or _is_table(each) for each in values)
+        and (saved.get("noisy") is None or _are_whole(saved["noisy"]))
         and all(part is None or _is_parts(part) for part in (parts if isinstance(parts, list) else [parts]))
         and all(isinstance(saved[name], str) for name in ("mechanism", "epsilon", "delta"))
         and (saved.get("note") is None or isinstance(saved["note"], str))
@@ -141,6 +171,31 @@ def _is_scalar(value: Any) -> bool:
 
 def _are_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+def _are_whole(value: Any) -> bool:
+    return isinstance(value, list) and all(type(each) is int for each in value)
+
+
+def _is_ends(value: Any) -> bool:
+    """Whether it is a lower and an upper end."""
+    return (
+        isinstance(value, dict) and set(value) == {"low", "high"} and all(_is_scalar(each) for each in value.values())
+    )
+
+
+def _is_groups(value: Any) -> bool:
+    """Whether it is a list of values by the labels of attributes, each with its interval, or without."""
+    if not isinstance(value, dict) or "values" not in value:
+        return False
+    labels, listed = value["attributes"].values(), [value[key] for key in set(value) - {"attributes"}]
+    known = {"attributes", "values", "low_95", "high_95", "usable"}
+    return (
+        set(value) <= known
+        and all(_are_texts(each) for each in labels)
+        and all(isinstance(each, list) and all(_is_scalar(one) for one in each) for each in listed)
+        and {len(each) for each in listed} == {prod(len(each) for each in labels)}
+    )
 
 
 def _is_table(value: Any) -> bool:

@@ -112,9 +112,9 @@ def number_errors(place: int) -> Iterator[None]:
 
 
 def _numbers(value: Any) -> Any:
-    """The options with levels as numbers; everything else stays the text that was typed."""
+    """The options with levels and bins as numbers; everything else stays the text that was typed."""
     if isinstance(value, dict):
-        return {key: _level(each) if key == "level" else _numbers(each) for key, each in value.items()}
+        return {key: _level(each) if key in ("level", "bins") else _numbers(each) for key, each in value.items()}
     return [_numbers(each) for each in value] if isinstance(value, list) else value
 
 

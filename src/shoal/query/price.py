@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -28,8 +27,9 @@ from shoal.mechanism.noise import AdditiveNoise
 from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
 from shoal.mechanism.staircase.mechanism import Staircase
 from shoal.query.prior import AnalystPrior
-from shoal.query.questions.base import Query, SelectionQuery, Steps, VectorQuery
+from shoal.query.questions.base import CellEstimate, Query, Steps, VectorQuery
 from shoal.query.questions.person import PersonQuery
+from shoal.query.questions.quantile import RANK, RankQuery, RankTarget
 
 CONFIDENCE = 0.95
 NO_USABLE_ANSWER = "no usable answer: the count does not stand out from its own noise"
@@ -81,6 +81,8 @@ class Outcome:
     errors: tuple[Error, ...]
     parts: Any = None
     note: str | None = None
+    noisy: tuple[int, ...] | None = None
+    """The noisy numbers in steps, where the value does not hold them: an interval at another level is computed from them."""
 
 
 MECHANISMS = ("auto", "laplace", "optimal", "gaussian", "refinement", "exponential")
@@ -113,6 +115,8 @@ PREMISES: Mapping[str, PremiseAnswer] = {
         ("noise-delta", PremiseStatus.CHECKED, "the delta that is proved for the scale is computed and compared"),
         ("sensitivity-declared", PremiseStatus.STATED, f"the sensitivity and the grid: each {_POLICY}"),
         ("no-factor-two", PremiseStatus.BUILT, "the factor 2 is never left out for a question"),
+        ("quantile-share", PremiseStatus.CHECKED, "q is compared with 0, 1 and the largest denominator as a fraction"),
+        ("fresh-samples", PremiseStatus.BUILT, "the value and each end are drawn with bits of their own"),
         ("options-fixed", PremiseStatus.STATED, f"the candidates and the sensitivity of their scores: each {_POLICY}"),
         ("factors", PremiseStatus.CHECKED, "the exact factors are compared with exp(epsilon)"),
         ("refined-total", PremiseStatus.CHECKED, "the refined probabilities are added up as fractions"),
@@ -184,6 +188,10 @@ class Offer(ABC):
     def draw(self, table: Table, source: Source) -> Outcome:
         """One answer as plain values; the only place where rows are looked at."""
 
+    def estimates(self, drawn: Outcome, level: float) -> Iterable[CellEstimate]:  # noqa: ARG002
+        """Every number of an answer with its interval at a level; from what was drawn alone, no row is read."""
+        return [CellEstimate(0, "value", (), drawn.value, None, None)]
+
     @property
     def cost(self) -> Cost:
         """The cost of the answer, charged by itself."""
@@ -246,22 +254,57 @@ class NoiseOffer(Offer):
     def outcome(self, noisy: Steps) -> Outcome:
         """The answer that these noisy numbers give; no row is read."""
         value = self.query.finish(noisy)
-        found = self.query.estimates(noisy, cache(self._tails))  # of all components, once for each confidence
-        estimates = [each for each in found if each is not None]
-        if not estimates:
-            return Outcome(value, self.errors)
-        intervals = tuple(Error(each.name, None, None, low=each.low, high=each.high) for each in estimates)
-        parts = [None if each is None else each.parts for each in found]
-        note = None if all(each.usable for each in estimates) else NO_USABLE_ANSWER
-        return Outcome(value, (*self._each, *intervals), parts if len(self.query.parts) > 1 else parts[0], note)
+        whole = tuple(int(each) for each in noisy)
+        if not any(part.statistic for part in self.query.parts):
+            table = len(self.query.parts) == 1 and self.query.parts[0].has_cells
+            return Outcome(value, self.errors, noisy=None if table else whole)
+        found = list(self.query.estimates(noisy, partial(self._tails, CONFIDENCE)))
+        values = value if len(self.query.parts) > 1 else [value]
+        intervals, parts = [], []
+        for place, part in enumerate(self.query.parts):
+            own = [each for each in found if each.part == place]
+            parts.append((own[0].noisy or None) if part.statistic and not part.has_cells else None)
+            if part.statistic and part.has_cells:
+                values[place] |= {
+                    "low_95": [each.low for each in own],
+                    "high_95": [each.high for each in own],
+                    "usable": [each.usable for each in own],
+                }
+            elif part.statistic:
+                intervals.append(Error(own[0].statistic, None, None, low=own[0].low, high=own[0].high))
+        stated = [each for each in found if self.query.parts[each.part].statistic]
+        alone = not any(part.has_cells for part in self.query.parts)
+        useless = not all(each.usable for each in stated) if alone else not any(each.usable for each in stated)
+        note = NO_USABLE_ANSWER if useless else None
+        return Outcome(
+            value, (*self._each, *intervals), parts if len(self.query.parts) > 1 else parts[0], note, noisy=whole
+        )
 
-    def _tails(self, many: int) -> Steps:
-        """The largest error of each component in steps, so that `many` of them hold at once in 95 of 100 cases."""
-        return self.noise.tail_steps(1 - (1 - CONFIDENCE) / many)
+    def estimates(self, drawn: Outcome, level: float) -> Iterable[CellEstimate]:
+        noisy = drawn.noisy
+        if noisy is None and isinstance(drawn.value, dict):
+            noisy = drawn.value["counts"]
+        if noisy is None:  # of a record without them
+            return _stated(drawn, level)
+        if len(noisy) != self.query.components:
+            raise UsageError("an answer of another length", came=len(noisy), allowed=str(self.query.components))
+        return self.query.estimates(np.array(noisy, dtype=object), partial(self._tails, level))
+
+    def _tails(self, level: float, many: int) -> Steps:
+        """The largest error of each component in steps, so that `many` of them hold at once at a level."""
+        known, wanted = self._known_tails, (level, many)
+        if wanted not in known:
+            known[wanted] = self.noise.tail_steps(1 - (1 - level) / many)
+        return known[wanted]
+
+    @cached_property
+    def _known_tails(self) -> dict[tuple[float, int], Steps]:
+        """The tails that were computed, by level and number."""
+        return {}
 
     def _half_widths(self, many: int) -> np.ndarray[Any, np.dtype[np.float64]]:
         steps = np.array([float(step) for step in self.query.grid])
-        return np.asarray(self._tails(many) * np.broadcast_to(steps, (self.query.components,)))
+        return np.asarray(self._tails(CONFIDENCE, many) * np.broadcast_to(steps, (self.query.components,)))
 
     @property
     def _linf(self) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -274,33 +317,95 @@ class NoiseOffer(Offer):
         return np.maximum(0.0, expected)  # at a large epsilon nothing is left but rounding
 
 
-@dataclass(frozen=True)
-class SelectionOffer(Offer):
-    """An answer that is one of many candidates, drawn by the exponential mechanism."""
+def _stated(drawn: Outcome, level: float) -> list[CellEstimate]:
+    """The values of an answer with the intervals that it states, where these hold at a level."""
+    values = drawn.value if isinstance(drawn.value, list) else [drawn.value]
+    ends: tuple[Any, Any] = (None, None)
+    if len(values) == 1 and level <= CONFIDENCE:
+        stated = [(each.low, each.high) for each in drawn.errors if each.low is not None]
+        whole = [each.within for each in drawn.errors if each.within is not None]
+        if stated:
+            ends = stated[0]
+        elif len(whole) == 1 and isinstance(values[0], int | float):
+            ends = values[0] - whole[0], values[0] + whole[0]
+    return [CellEstimate(place, "value", (), value, *ends, *ends) for place, value in enumerate(values)]
 
-    query: SelectionQuery
-    choice: Exponential
+
+@dataclass(frozen=True)
+class RankOffer(Offer):
+    """An answer of values that are chosen by the ranks of the rows: one exponential mechanism for each target and group."""
+
+    query: RankQuery
+    epsilon: Fraction
+
+    def choice(self, target: RankTarget) -> Exponential:
+        """The mechanism of one target, for its share of epsilon."""
+        return Exponential.for_target(PureDP(self.epsilon * target.share), sensitivity=self.query.sensitivity(target))
 
     @property
     def score(self) -> float:
-        return float(self.choice.spread) / float(self.choice.epsilon)
+        return max(2 * self.query.linf(each) / float(self.epsilon * each.share) for each in self.query.targets)
 
     @property
     def errors(self) -> tuple[Error, ...]:
-        """Pr[the score is below the best by (spread/epsilon)(ln candidates + t)] <= e^-t, for every table.
-
-        The best score is 0 where every value that may occur is a candidate; else only the difference is known.
-        """
-        most = self.score * (math.log(self.query.candidates) - math.log(1 - CONFIDENCE))
-        share = getattr(self.query, "q", Fraction(1))  # a quantile's score falls by its denominator with each rank
-        return (Error(self.query.error_name, None, most / share.denominator),)
+        """Pr[the score is below the best by (spread/epsilon)(ln candidates + t)] <= e^-t; the best is 0, for every table."""
+        found = [
+            Error(RANK, None, self.query.rank_error(each, self.epsilon)) for each in self.query.targets if not each.side
+        ]
+        later = [Error("quantile", None, None, "later")] if found and len(self.query.targets) > 1 else []
+        return (*found, *later)
 
     @property
     def scope(self) -> tuple[str, ...]:
         return self.query.scope
 
     def draw(self, table: Table, source: Source) -> Outcome:
-        return Outcome(self.query.finish(self.choice.draw(self.query.scores(table), source)), self.errors)
+        found: dict[str, list[Any]] = {each.name: [] for each in self.query.targets}
+        for runs in self.query.runs(table):
+            for target in self.query.targets:
+                scores, sizes, starts = self.query.scores(runs, target, self.query.shift(target, self.epsilon))
+                run, at = self.choice(target).draw_run(scores, sizes, source)
+                found[target.name].append(starts[run] + at)
+        return self.outcome(found)
+
+    def outcome(self, ranks: Mapping[str, Sequence[int]]) -> Outcome:
+        """The answer that these chosen ranks give; an end of an interval lies on its side of the value."""
+        value_of = self.query.candidates.value
+        if "quantile" not in ranks:
+            low, high = sorted((ranks["low"][0], ranks["high"][0]))
+            return Outcome({"low": value_of(low), "high": value_of(high)}, self.errors)
+        chosen = ranks["quantile"]
+        lows = [min(pair) for pair in zip(ranks.get("low", chosen), chosen, strict=True)]
+        highs = [max(pair) for pair in zip(ranks.get("high", chosen), chosen, strict=True)]
+        ends = [[value_of(each) for each in lows], [value_of(each) for each in highs]]
+        if self.query.axes is None:
+            stated = Error("quantile", None, None, low=ends[0][0], high=ends[1][0])
+            errors = tuple(stated if error.how == "later" else error for error in self.errors)
+            return Outcome(value_of(chosen[0]), errors)
+        value = {
+            "attributes": {axis.attribute.name: list(axis.labels) for axis in self.query.axes},
+            "values": [value_of(each) for each in chosen],
+        }
+        if "low" in ranks:
+            value |= {"low_95": ends[0], "high_95": ends[1], "usable": [True] * len(chosen)}
+        return Outcome(value, tuple(error for error in self.errors if error.how != "later"))
+
+    def estimates(self, drawn: Outcome, level: float) -> Iterable[CellEstimate]:
+        """The interval that was drawn is for 95 %: it holds for every lower level, and for a higher one there is none."""
+        known = level <= CONFIDENCE
+        if not any(each.name == "quantile" for each in self.query.targets):
+            for name in ("low", "high"):
+                yield CellEstimate(0, name, (), drawn.value[name], None, None)
+            return
+        if self.query.axes is None:
+            ends = next(((each.low, each.high) for each in drawn.errors if each.low is not None), (None, None))
+            low, high = ends if known else (None, None)
+            yield CellEstimate(0, "quantile", (), drawn.value, low, high, low, high)
+            return
+        nothing = [None] * len(drawn.value["values"])
+        lows, highs = (drawn.value.get(name, nothing) if known else nothing for name in ("low_95", "high_95"))
+        for labels, *one in zip(self.query.cell_labels, drawn.value["values"], lows, highs, strict=True):
+            yield CellEstimate(0, "quantile", labels, *one)
 
 
 @dataclass(frozen=True)
@@ -384,8 +489,8 @@ def _possible_offers(query: Query, target: Target, prior: AnalystPrior | None) -
     """The mechanisms that can answer this kind of query; nothing is calibrated yet."""
     if isinstance(query, PersonQuery):
         return {"refinement": lambda: _individual(query, target, prior)}
-    if isinstance(query, SelectionQuery):
-        return {"exponential": lambda: _selection_offer(query, target)}
+    if isinstance(query, RankQuery):
+        return {"exponential": lambda: _rank_offer(query, target)}
     if not isinstance(query, VectorQuery):
         raise _no_mechanism()
     found: dict[str, Callable[[], Offer]] = {
@@ -423,9 +528,14 @@ def _noise_offer(query: VectorQuery, name: str, noise: AdditiveNoise, *, scaled:
     return NoiseOffer(name, noise.guarantee, (noise.theorem,), query, noise, scaled)
 
 
-def _selection_offer(query: SelectionQuery, target: Target) -> SelectionOffer:
-    choice = Exponential.for_target(PureDP(target.epsilon), sensitivity=query.sensitivity)
-    return SelectionOffer("exponential", choice.guarantee, (choice.theorem,), query, choice)
+def _rank_offer(query: RankQuery, target: Target) -> RankOffer:
+    if sum(each.share for each in query.targets) != 1:
+        raise PreconditionError("basic-composition", "the shares of epsilon do not add up to one")
+    theorems = (Exponential.theorem, "quantile-score", *(("basic-composition",) if len(query.targets) > 1 else ()))
+    made = RankOffer("exponential", PureDP(target.epsilon), theorems, query, target.epsilon)
+    for each in query.targets:
+        made.choice(each)  # refused here, or never
+    return made
 
 
 def _individual(query: PersonQuery, target: Target, prior: AnalystPrior | None) -> RefinementOffer:

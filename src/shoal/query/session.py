@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -39,7 +40,7 @@ from shoal.query.answer import Answer, Price
 from shoal.query.batch import PricedQuestion
 from shoal.query.dataset import Dataset
 from shoal.query.price import Offer, offer
-from shoal.query.prior import resolve_prior
+from shoal.query.prior import AnalystPrior, resolve_prior
 from shoal.query.questions.base import Query, Question
 from shoal.query.questions.workload import read_question
 
@@ -53,6 +54,7 @@ class PreparedQuestion:
     query: Query
     offer: Offer
     key: str | None
+    prior: AnalystPrior | None = None
 
     @property
     def ledger_text(self) -> str:
@@ -265,10 +267,10 @@ class Session:
         prior = resolve_prior(ask.prior, query)
         chosen = offer(query, ask.epsilon, ask.delta, ask.mechanism, prior)
         if chosen.mechanism != "refinement" or prior is None:
-            return PreparedQuestion(query, chosen, query.identity)
+            return PreparedQuestion(query, chosen, query.identity, prior)
         key = None if prior.text is None else f"{query.identity} given {prior.text}"
         _refuse_unwritable(key or "")
-        return PreparedQuestion(query, chosen, key)
+        return PreparedQuestion(query, chosen, key, prior)
 
     def _batch(self, questions: Sequence[object], epsilon: Number | None) -> list[PreparedQuestion]:
         if not questions:
@@ -313,7 +315,10 @@ class Session:
                         f"the answer of event {each.number} of the ledger is to another question",
                         fix="restore the ledger from a backup; nothing was charged",
                     )
-                known = answer if answer.scope else replace(answer, scope=prepared.offer.scope)
+                drawn_by = partial(
+                    offer, prepared.query, answer.epsilon, answer.delta, answer.mechanism, prepared.prior
+                )
+                known = replace(answer, scope=answer.scope or prepared.offer.scope, offer=drawn_by)
                 self._given.add((known.charge, known.content()))
                 return known
         return None

@@ -17,9 +17,9 @@ from shoal.guarantee.differential import PureDP
 from shoal.guarantee.unit import Unit
 from shoal.language.cells import CellSpec
 from shoal.mechanism.laplace import Laplace
-from shoal.query.questions.moments import Count, Mean, Sum, Variance, power_below
+from shoal.query.questions.moments import Count, Mean, Ratio, Sum, Variance, power_below
 from shoal.query.questions.person import ValueOf
-from shoal.query.questions.quantile import Quantile
+from shoal.query.questions.quantile import Bounds, Quantile
 from shoal.query.questions.tables import Contingency, Histogram
 from shoal.query.questions.workload import KINDS, Workload, read_question
 from tests.query.people import ROW, SCHEMA, TWO
@@ -38,6 +38,15 @@ EVERY = [
     Histogram("x", level=1),
     Contingency(("c", CellSpec("x", level=2), {"attribute": "o", "values": ["mild"]})),
     ValueOf("p", "c"),
+    Count("x >= 2", by=["c", "x@1"]),
+    Mean("x", by={"attribute": "must", "bins": 3}, bounds=(0, 5)),
+    Sum("x / 12", "must > 12", bounds=(None, "0.5")),
+    Quantile("x", "1/3", by="c", interval=False),
+    Quantile("must", "1/3", bounds=(12, 15)),
+    Histogram("w", bins=4, bounds=(12, 16)),
+    Bounds("w", "0.9", where="c = 'a'"),
+    Ratio("x", "must", "x > 0"),
+    Ratio({"count": "c = 'a'"}, by=["o"]),
     Workload((Count("x >= 2"), Mean("x"))),
 ]
 
@@ -156,7 +165,7 @@ def refused(build, unit=UNIT):
         (lambda: Contingency(()), "contingency: 'attributes' is not a list"),
         (lambda: Contingency("c"), "contingency: 'attributes' is not a list"),
         (lambda: Contingency(("c", "c")), "contingency: an attribute comes twice"),
-        (lambda: Contingency((3,)), "contingency: an attribute in an unknown form"),
+        (lambda: Contingency((3,)), "contingency: the cells of an attribute in an unknown form"),
         (
             lambda: Contingency(("day", "x", "c", "must", "o", CellSpec("w", edges=("11", "12", "13")))),
             "a table with too many cells; got 4,844,400; allowed: 4,000,000",
@@ -184,7 +193,7 @@ def refused(build, unit=UNIT):
         (lambda: read_question({"count": 3}), "count: not a mapping of options"),
         (
             lambda: read_question({"mean": {"atribute": "x"}}),
-            "mean: unknown key; got atribute; allowed: attribute, where, step; did",
+            "mean: unknown key; got atribute; allowed: attribute, where, step, by, bounds; did",
         ),
         (lambda: read_question({"quantile": "x"}), "quantile: the key 'q' is missing"),
     ],
@@ -277,4 +286,4 @@ def test_listed_numbers_have_cells_in_order():
     assert Sum("v").resolve(schema, UNIT).sensitivity.linf == (30,)
     asked = Histogram("v").resolve(schema, UNIT)
     assert set(asked.names) == {"2", "10", "30", "(missing)"}
-    assert Quantile("v", 0.5).resolve(schema, UNIT).candidates == 3
+    assert Quantile("v", 0.5).resolve(schema, UNIT).candidates.count == 3

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from shoal.language.cells import CellSpec
 from shoal.mechanism.base import Sensitivity
-from shoal.query.questions.moments import Count, Mean, Sum, Variance
+from shoal.query.questions.moments import Count, Mean, Ratio, Sum, Variance
 from shoal.query.questions.quantile import Quantile
 from shoal.query.questions.tables import Contingency, Histogram
 from shoal.query.questions.workload import Workload
 from tests.engine.oracle import OracleEngine
 from tests.query.people import ROW, SCHEMA, TWO, UNITS, arrow, rows
+from tests.query.ranks import every_score
 
 MEANS = Workload((Mean("w", "c = 'a'"), Mean("w", "c = 'b'"), Count("c is missing")))
 QUESTIONS = [
@@ -43,6 +44,27 @@ QUESTIONS = [
     Workload((Count("x >= 2"), Sum("w"), Histogram("c"))),
     MEANS,
     Workload((Count("x < 2"), Histogram("c", where="x >= 2"))),
+    Sum("x", bounds=(-1, 4)),
+    Sum("x", "x between 2 and 5"),
+    Sum("must", bounds=(12, None)),
+    Mean("must", bounds=(12, 15)),
+    Sum("x - must"),
+    Sum("2 * must + 1"),
+    Mean("must / 3", "c = 'a'"),
+    Sum("must / x", "x >= 3"),
+    Ratio(Count("c = 'a'"), Count("x >= 2")),
+    Ratio("x", "must"),
+    Ratio("must", where="c = 'a'"),
+]
+GROUPED = [
+    Count(by="c"),
+    Sum("must", by="c"),
+    Sum("x", "must >= 12", by=["c", "x@1"]),
+    Mean("must", by="c"),
+    Mean("w", by=["c"], bounds=(12, 16)),
+    Variance("must", by="c"),
+    Ratio("x", "must", by="c"),
+    Workload((Count(by="c"), Mean("must", by="c"))),
 ]
 NAMES = [f"{i}-{question.word}" for i, question in enumerate(QUESTIONS)]
 
@@ -89,12 +111,26 @@ def test_no_pair_of_neighbours_moves_an_answer_farther(unit, common, gone, come)
     first = [*base, *range(len(common), len(common) + len(gone))]
     second = [*base, *range(len(common) + len(gone), universe.size)] if unit.neighbours == "replace_one" else base
     one, other = universe.of(first), universe.of(second)
-    for question in QUESTIONS:
+    for question in (*QUESTIONS, *GROUPED):
         asked = question.resolve(SCHEMA, unit)
         check(asked, asked.truth(one) - asked.truth(other))
-    for name, q in (("x", "0.5"), ("o", "0.9"), ("w", 0), ("day", "1/3")):
+    for name, q in (("x", "0.5"), ("o", "0.9"), ("must", 0), ("day", "1/3")):
         asked = Quantile(name, q, "c = 'a'").resolve(SCHEMA, unit)
-        assert np.abs(asked.scores(one) - asked.scores(other)).max() <= asked.linf
+        for target in asked.targets:
+            first, second = (every_score(asked, each, target.name, 7 * abs(target.side)) for each in (one, other))
+            assert np.abs(first - second).max() <= asked.linf(target)
+    for name, q in (("x", "0.5"), ("o", "0.9")):
+        asked = Quantile(name, q, by=["c"]).resolve(SCHEMA, unit)
+        for target in asked.targets:
+            moved = [
+                np.abs(
+                    np.subtract(
+                        *(every_score(asked, each, target.name, 7 * abs(target.side), i) for each in (one, other))
+                    )
+                )
+                for i in range(asked.groups)
+            ]
+            assert sum(each.max() for each in moved) <= asked.linf(target)
 
 
 EXTREMES = [
@@ -107,6 +143,8 @@ EXTREMES = [
             (None, 10, None, None, None),
             (-3, 20, 20.5, None, 2**62),
             (10, 10, 10.0, SCHEMA["day"].domain.low, 0),
+            (5, 15, 12.0, None, 0),
+            (3, 20, 16.0, None, 0),
         ],
         ["a", "b", "d", None],
     )
@@ -141,7 +179,10 @@ def test_some_pair_of_neighbours_moves_each_component_as_far(extremes, question,
     reached = farthest == linf
     if question.word in ("contingency", "histogram") or "histogram" in asked.identity:
         assert reached.any()  # the extreme rows do not lie in every cell
-    elif question in (Count(), Mean("must"), Variance("must")) and unit == ROW["replace_one"]:
+    elif (
+        question in (Count(), Mean("must"), Mean("must", bounds=(12, 15)), Variance("must"))
+        and unit == ROW["replace_one"]
+    ):
         assert reached[1:].all()  # that the number of all rows is public is not made use of
     else:
         assert reached.all(), (farthest, linf)
@@ -201,13 +242,13 @@ def test_parts_that_share_no_row_cost_as_one():
 @pytest.mark.parametrize(("q", "add", "replace"), [("0.5", 1, 2), ("0.9", 9, 10), (0, 1, 1), (1, 1, 1), ("1/3", 2, 3)])
 def test_scores_reach_as_far_as_proved(q, add, replace):
     asked = {unit: Quantile("x", q).resolve(SCHEMA, unit) for unit in UNITS}
-    linf = [asked[unit].linf for unit in UNITS]
+    linf = [asked[unit].linf(asked[unit].targets[0]) for unit in UNITS]
     assert linf == [add, replace, 2 * add, 2 * replace]
     low = ("p", -3, 10, None, None, None, None, None, None, None, 7)
     high = ("p", 10, 10, None, None, None, None, None, None, None, 7)
     universe = Universe([low, low, high, high])
     scores = {
-        kept: asked[UNITS[0]].scores(universe.of(kept))
+        kept: every_score(asked[UNITS[0]], universe.of(kept))
         for kept in ((), (0,), (2,), (0, 2), (0, 1), (2, 3), (0, 1, 2, 3))
     }
 
@@ -216,3 +257,53 @@ def test_scores_reach_as_far_as_proved(q, add, replace):
 
     assert max(moved((), (0,)), moved((), (2,))) == add
     assert max(moved((0, 2), (0, 1)), moved((0, 2), (2, 3)), moved((0,), (2,))) == replace
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("question", GROUPED, ids=[f"{i}-{each.word}" for i, each in enumerate(GROUPED)])
+@pytest.mark.parametrize("unit", UNITS, ids=["row-add", "row-replace", "two-add", "two-replace"])
+def test_some_pair_of_neighbours_moves_the_groups_as_far_together(extremes, question, unit):
+    """The joint L1 sensitivity is reached: one group moves by all of it, or two under replace_one."""
+    asked = question.resolve(SCHEMA, unit)
+    alone = np.array([asked.truth(extremes.of([place])).astype(object) for place in range(len(EXTREMES))])
+    scaled = np.broadcast_to(np.array([float(step) for step in asked.scaled_grid]), alone.shape[1:])
+    units = (alone * scaled).astype(float)
+    if unit.max_rows == 2:
+        units = np.concatenate([2 * units, [a + b for a, b in product(units, units)]])
+    if unit.neighbours == "add_remove":
+        farthest = np.abs(units).sum(axis=1).max()
+    else:
+        farthest = max(np.abs(units - one).sum(axis=1).max() for one in units)
+    assert farthest <= float(asked.scaled_sensitivity.l1) + 1e-9
+    reached = 0.85 if question.word in ("ratio", "variance", "together") or "x@1" in str(question) else 0.99
+    assert farthest >= reached * float(asked.scaled_sensitivity.l1) - 1e-9
+
+
+def test_an_impostor_that_takes_one_group_for_the_sensitivity_of_a_replacement_is_caught(extremes):
+    asked = Mean("must", by="c").resolve(SCHEMA, ROW["replace_one"])
+    alone = [asked.truth(extremes.of([place])) for place in range(len(EXTREMES))]
+    grid = np.array([float(step) for step in asked.scaled_grid])
+    farthest = max(float((np.abs(a - b) * grid).sum()) for a, b in product(alone, alone))
+    one = Mean("must", "c = 'a'").resolve(SCHEMA, ROW["replace_one"])
+    assert float(one.scaled_sensitivity.l1) < farthest <= float(asked.scaled_sensitivity.l1)
+
+
+@pytest.mark.parametrize(
+    ("question", "linf", "l1", "l0"),
+    [
+        (Sum("x", bounds=(-1, 4)), (4,), 4, 1),
+        (Sum("x", "x between 2 and 5"), (5,), 5, 1),
+        (Sum("must", bounds=("12", None)), (20,), 20, 1),
+        (Mean("must", bounds=(12, 16)), (1, 2), 3, 2),
+        (Sum("x - must"), (23,), 23, 1),
+        (Sum("2 * x + 1"), (21,), 21, 1),
+        (Sum("abs(x - 3)"), (7,), 7, 1),
+        (Mean("must", by="c"), (1, 5) * 4, 6, 2),
+        (Sum("must", by="c"), (20,), 20, 1),
+        (Ratio("x", "must"), (10, 20), 30, 2),
+        (Ratio(Count("c = 'a'")), (1,), 2, 2),
+    ],
+)
+def test_bounds_conditions_and_arithmetic_set_the_sensitivity(question, linf, l1, l0):
+    found = question.resolve(SCHEMA, ROW["add_remove"]).sensitivity
+    assert (found.linf, found.l1, found.l0) == (linf, l1, l0)

@@ -92,15 +92,23 @@ def _saved_text(saved: dict[str, Any]) -> str:
     kind = saved["kind"]
     if kind == "together":
         return "together: " + "; ".join(_saved_text(each) for each in saved["questions"])
+    if kind == "ratio":
+        sides = " / ".join(f"({_saved_text(saved[key])})" for key in ("numerator", "denominator"))
+        return f"ratio {sides}{_by(saved)}"
     if kind == "value_of":
         return f"{saved['attribute']} of {saved['person']}"
     if kind == "contingency":
         named = " by ".join(_cells(each) for each in saved["attributes"])
     else:
         named = _cells(saved) if "attribute" in saved else ""
-    share = f" at {saved['q']}" if "q" in saved else ""
+    share = f" at {saved['q']}" if "q" in saved else f" of {saved['share']}" if "share" in saved else ""
     where = f" where {saved['where']}" if "where" in saved else ""
-    return f"{kind} {named}{share}{where}".replace("  ", " ").strip()
+    bounds = f" within {' to '.join(str(end) for end in saved['bounds'])}" if saved.get("bounds") else ""
+    return f"{kind} {named}{bounds}{share}{where}{_by(saved)}".replace("  ", " ").strip()
+
+
+def _by(saved: dict[str, Any]) -> str:
+    return f" by {', '.join(_cells(each) for each in saved['by'])}" if saved.get("by") else ""
 
 
 def _cells(saved: dict[str, Any]) -> str:
@@ -127,11 +135,33 @@ def _print_value(answer: Answer, indent: str = "") -> None:
 def _print_one(value: Any, grouped: bool, indent: str) -> None:
     if not isinstance(value, dict):
         output.print_line(indent + _value(value, grouped))
+    elif "low" in value:
+        output.print_line(f"{indent}{_value(value['low'], grouped)} to {_value(value['high'], grouped)}")
+    elif "values" in value:
+        _print_groups(value, grouped)
     elif "labels" in value:
         cells = [(label, f"{count:,}") for label, count in zip(value["labels"], value["counts"], strict=True)]
         output.print_table((value["attribute"], "count"), cells, right=(1,))
     else:
         output.print_table((*value["attributes"], "count"), list(_rows(value)), right=(len(value["attributes"]),))
+
+
+def _print_groups(value: dict[str, Any], grouped: bool) -> None:
+    """The value of each group, with its interval where there is one, rounded outwards."""
+    names, many = [*value["attributes"], "value"], len(value["values"])
+    stated = "low_95" in value
+    lows, highs, usable = (value.get(key, [None] * many) for key in ("low_95", "high_95", "usable"))
+    rows = []
+    for labels, one, low, high, clear in zip(
+        product(*value["attributes"].values()), value["values"], lows, highs, usable, strict=True
+    ):
+        shown = "-" if one is None or clear is False else _value(one, grouped)
+        ends = ["" if end is None else _end(end, up=up) for end, up in ((low, False), (high, True))] if stated else []
+        rows.append((*labels, shown, *ends))
+    right = tuple(range(len(names) - 1, len(names) + 2 * stated))
+    output.print_table((*names, *(("low", "high") if stated else ())), rows, right=right)
+    if stated:
+        output.print_line("each value lies between low and high in at least 95 of 100 cases; -: of no use")
 
 
 def _parts(answer: Answer) -> list[tuple[str, str]]:

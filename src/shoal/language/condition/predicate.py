@@ -116,6 +116,10 @@ class Predicate:
         """The condition that both hold; UsageError where no row can satisfy both."""
         return Predicate(_join([self.root, other.root], every=True))
 
+    def or_else(self, other: Predicate) -> Predicate:
+        """The condition that one of them holds, or both."""
+        return Predicate(_join([self.root, other.root], every=False))
+
     def hull(self, name: str) -> tuple[int, int] | None:
         """The least and the largest rank that a row with a value of this attribute can have; None where nothing is said of it.
 

@@ -4,7 +4,7 @@ A `Question` is a frozen value that a person wrote. Resolved against the schema 
 `Query`, whose sensitivity and error are known before any row is read. There are three kinds, by how they are answered:
 
     VectorQuery      a vector of numbers in whole steps of a grid, to which noise is added
-    SelectionQuery   one of many candidates, each with a score that the rows decide
+    RankQuery        values chosen among all declared ones, by a score that the rows give to each
     PersonQuery      the value of one person, refined from the prior of the analyst
 
 All are frozen, have an `identity` (one text for one meaning) and the `columns` that they read, and depend on no row.
@@ -14,21 +14,26 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import product
+from math import prod
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.data.schema import Role, Schema
-from shoal.engine.base import Table
+from shoal.data.type import spell
+from shoal.engine.base import Counts, Table
 from shoal.errors import UsageError
 from shoal.guarantee.rounding import exact_text
 from shoal.guarantee.unit import Unit
+from shoal.language.cells import CellSpec, TableAxis, read_groups
 from shoal.language.condition.predicate import Predicate
+from shoal.language.condition.ranks import number
 from shoal.mechanism.base import Sensitivity, to_values
 from shoal.policy.text.problem import excerpt, nearest
 
@@ -46,6 +51,10 @@ class Question(ABC):
             needed = any(each.name == key and each.default is MISSING for each in fields(self))
             if (given is not None or needed) and not isinstance(given, str):
                 raise UsageError(f"{self.word}: '{key}' is not a text", came=excerpt(given), allowed="a text")
+        if hasattr(self, "by"):
+            object.__setattr__(self, "by", read_groups(self.by))
+        if hasattr(self, "bounds"):
+            object.__setattr__(self, "bounds", _read_bounds(self.word, self.bounds))
 
     @abstractmethod
     def resolve(self, schema: Schema, unit: Unit) -> Query:
@@ -90,11 +99,61 @@ class Question(ABC):
                 raise UsageError(f"{cls.word}: the key '{each.name}' is missing")
         return cls(**options)
 
+    @classmethod
+    def from_saved(cls, options: object) -> Self:
+        """A question from its saved form."""
+        return cls.from_options(options)
+
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Fraction):
         return exact_text(value)
-    return list(value) if isinstance(value, tuple) else value
+    if isinstance(value, CellSpec | Question):
+        return value.to_saved()
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value
+
+
+def _read_bounds(word: str, given: Any) -> tuple[str | None, str | None] | None:
+    """Two ends as texts, either of which may be left open; also the value of an answer to `Bounds`."""
+    if given is None:
+        return None
+    ends: Any = [given.get("low"), given.get("high")] if isinstance(given, Mapping) else given
+    if not isinstance(ends, list | tuple) or len(ends) != 2 or all(end is None for end in ends):
+        raise UsageError(f"{word}: 'bounds' are not two ends", came=excerpt(given), allowed="(low, high)")
+    low, high = (end if end is None else exact_text(end) if isinstance(end, Fraction) else spell(end) for end in ends)
+    return low, high
+
+
+def normalize_groups(by: tuple[CellSpec, ...] | None, schema: Schema) -> tuple[CellSpec, ...] | None:
+    """The attributes to group by, each with its cells in their one spelling."""
+    return None if by is None else tuple(cells.axis(schema).spec for cells in by)
+
+
+MOST_CELLS = 4_000_000
+"""A table with more cells is not made."""
+
+
+def axes_of(schema: Schema, cells: Sequence[CellSpec]) -> tuple[TableAxis, ...]:
+    """The axes of a table; UsageError where it would have too many cells."""
+    axes = tuple(each.axis(schema) for each in cells)
+    count = prod(map(len, axes))
+    if count > MOST_CELLS:
+        raise UsageError(
+            "a table with too many cells",
+            came=f"{count:,}",
+            allowed=f"{MOST_CELLS:,}",
+            fix="use coarser levels or edges",
+        )
+    return axes
+
+
+def cell_of_rows(axes: Sequence[TableAxis], counts: Counts) -> npt.NDArray[np.int64]:
+    """The cell of each distinct tuple, the last attribute fastest."""
+    cell = np.zeros(len(counts), dtype=np.int64)
+    for axis in axes:
+        place = counts.columns.index(axis.attribute.name)
+        cell = cell * len(axis) + axis.codes(counts.values[place], counts.codes[place])
+    return cell
 
 
 def parse_condition(where: str | None, schema: Schema) -> Predicate:
@@ -164,21 +223,33 @@ class Query(ABC):
         return (f"{few}, so this is not the number, sum or rank over all rows of the table",)
 
 
-Tails = Callable[[int], Sequence[int]]
-"""The largest error of each component in steps, in 95 of 100 cases, when so many components are to hold at once."""
+Tails = Callable[[int], Steps]
+"""The largest error of each component in steps, when so many components are to be within theirs at once."""
 
 
 @dataclass(frozen=True)
-class DerivedEstimate:
-    """A statistic derived from noisy sums: the sums, and a confidence interval for its true value from these sums alone."""
+class CellEstimate:
+    """One number of an answer with its interval at a stated level: of the whole table, or of one group.
 
-    parts: dict[str, int | float]
-    name: str
+    The true value lies between `low` and `high` with at least that probability, for each number by itself (of a
+    quotient, if any row takes part); between `all_low` and `all_high` for all numbers of the answer at once. None where
+    nothing limits it.
+    """
+
+    part: int
+    """The number of the question in a workload, from 0."""
+    statistic: str
+    labels: tuple[tuple[str, str], ...]
+    """The attributes that were grouped by, each with the label of the group."""
+    value: Any
     low: Any
     high: Any
-    """In at least 95 of 100 cases the true value lies between them, if any row takes part."""
-    usable: bool
-    """Whether the noisy count stands out from its own noise; if not, the statistic is of no use."""
+    all_low: Any = None
+    all_high: Any = None
+    usable: bool = True
+    """Whether the noisy count stands out from its own noise; if not, the value is of no use."""
+    noisy: Mapping[str, int | float] = field(default_factory=dict)
+    """The noisy count and sums from which the value was computed."""
 
 
 @dataclass(frozen=True)
@@ -193,6 +264,8 @@ class LinearQuery(ABC):
     unit: Unit
     statistic: ClassVar[str | None] = None
     """The name of what is computed from the components, where they are not the answer themselves."""
+    has_cells: ClassVar[bool] = False
+    """Whether the components belong to cells of which a row lies in one."""
 
     @property
     @abstractmethod
@@ -224,10 +297,10 @@ class LinearQuery(ABC):
         """How many components one row takes part in."""
         return self.size
 
-    @property
-    def l1(self) -> int | None:
-        """The L1 sensitivity in steps; None where every component may change by its whole L∞ sensitivity at once."""
-        return None
+    def l1(self, lengths: tuple[Fraction, ...]) -> Fraction:
+        """The L1 sensitivity, given how long a step of each component is, or of all."""
+        linf = [largest * step for largest, step in _pairs(self.linf, lengths)]
+        return linf[0] * self.size if len(linf) == 1 else sum(linf, Fraction(0))
 
     @abstractmethod
     def truth(self, table: Table) -> Steps:
@@ -237,9 +310,33 @@ class LinearQuery(ABC):
     def finish(self, noisy: Sequence[int]) -> Any:
         """The answer as plain values, from the noisy components; the rows are not read again."""
 
-    def estimate(self, noisy: Sequence[int], tails: Tails) -> DerivedEstimate | None:  # noqa: ARG002
-        """The statistic that is computed from the components, with its interval; None where they are the answer."""
-        return None
+    # --- the cells of the answer ----------------------------------------------------------------------------------
+
+    @property
+    def cell_labels(self) -> Iterator[tuple[tuple[str, str], ...]]:
+        """For each cell the attributes with their labels; one cell without labels where there are no groups."""
+        return iter([()])
+
+    @property
+    def cell_size(self) -> int:
+        """The number of components of one cell."""
+        return self.size
+
+    def cell_value(self, noisy: Sequence[int]) -> Any:
+        """The value of one cell from its noisy components."""
+        return number(int(noisy[0]) * self.steps[0])
+
+    def cell_interval(self, noisy: Sequence[int], off: Sequence[int]) -> tuple[Any, Any]:
+        """The least and the largest value that the exact components of one cell give, where they are off by so much at most."""
+        return tuple(number((int(noisy[0]) + sign * int(off[0])) * self.steps[0]) for sign in (-1, 1))  # type: ignore[return-value]
+
+    def cell_usable(self, noisy: Sequence[int], off: Sequence[int]) -> bool:  # noqa: ARG002
+        """Whether the noisy count of one cell stands out from its noise."""
+        return True
+
+    def cell_noisy(self, noisy: Sequence[int]) -> dict[str, int | float]:  # noqa: ARG002
+        """The noisy count and sums of one cell, where the value is computed from them."""
+        return {}
 
     @property
     def scope(self) -> tuple[str, ...]:
@@ -306,7 +403,7 @@ class VectorQuery(Query):
     @property
     def is_table(self) -> bool:
         """Whether the components are the cells of one table, so that a row lies in one of them and all cost as one."""
-        return len(self.parts) == 1 and self.parts[0].l1 is not None
+        return len(self.parts) == 1 and self.parts[0].has_cells
 
     def truth(self, table: Table) -> Steps:
         """The exact value in steps, of a table with at most `unit.max_rows` rows of each person."""
@@ -327,14 +424,20 @@ class VectorQuery(Query):
             start += part.size
         return found
 
-    def estimates(self, noisy: Steps, tails: Callable[[int], Steps]) -> list[DerivedEstimate | None]:
-        """The statistic that is computed from each part, with its interval; the rows are not read."""
-        found, start = [], 0
-        for part in self.parts:
-            own = slice(start, start + part.size)
-            found.append(part.estimate(np.asarray(noisy[own]).tolist(), _tails_of_part(tails, own)))
-            start += part.size
-        return found
+    def estimates(self, noisy: Steps, tails: Tails) -> Iterator[CellEstimate]:
+        """Every number of the answer with its intervals, in the order of parts and cells; the rows are not read."""
+        start, many = 0, self.components
+        for place, part in enumerate(self.parts):
+            own, name = part.cell_size, part.statistic or part.names[0]
+            for labels in part.cell_labels:
+                cell = slice(start, start + own)
+                found = [int(each) for each in noisy[cell]]
+                ends = part.cell_interval(found, tails(own)[cell].tolist())
+                at_once = ends if many == own else part.cell_interval(found, tails(many)[cell].tolist())
+                usable, sums = part.cell_usable(found, tails(1)[cell].tolist()), part.cell_noisy(found)
+                shown = name if part.statistic or not labels else "count"
+                yield CellEstimate(place, shown, labels, part.cell_value(found), *ends, *at_once, usable, sums)
+                start += own
 
     @property
     def scope(self) -> tuple[str, ...]:
@@ -351,7 +454,7 @@ class VectorQuery(Query):
         """The sensitivity of the vector, given how long a step of each component is."""
         pairs = list(zip(self.parts, lengths, strict=True))
         linf = [tuple(largest * step for largest, step in _pairs(part.linf, own)) for part, own in pairs]
-        l1 = [_l1(part, own) for part, own in pairs]
+        l1 = [part.l1(own) for part, own in pairs]
         rows = self.unit.max_rows * (1 if self.unit.neighbours == "add_remove" else 2)
         l0 = [part.l0_of_row for part in self.parts]
         return Sensitivity(
@@ -370,7 +473,7 @@ class VectorQuery(Query):
         if self.unit.neighbours == "add_remove":
             return max(l1)
         removed = replace(self.unit, neighbours="add_remove")
-        largest = sorted((_l1(replace(part, unit=removed), own) for part, own in pairs), reverse=True)
+        largest = sorted((replace(part, unit=removed).l1(own) for part, own in pairs), reverse=True)
         if self.unit.whose == "person":
             return 2 * largest[0]  # all rows of the one who goes and all of the one who comes
         return max(*l1, largest[0] + largest[1])
@@ -384,52 +487,172 @@ class SingleQuery(VectorQuery):
         return super().finish(noisy)[0]
 
 
-def _tails_of_part(tails: Callable[[int], Steps], own: slice) -> Tails:
-    return lambda many: [int(tail) for tail in tails(many)[own]]
-
-
-def _l1(part: LinearQuery, lengths: tuple[Fraction, ...]) -> Fraction:
-    """The L1 sensitivity of a part, given how long its steps are."""
-    if part.l1 is not None:
-        return part.l1 * lengths[0]
-    linf = [largest * step for largest, step in _pairs(part.linf, lengths)]
-    return linf[0] * part.size if len(linf) == 1 else sum(linf, Fraction(0))
-
-
 def _pairs(linf: tuple[int, ...], lengths: tuple[Fraction, ...]) -> list[tuple[int, Fraction]]:
     count = max(len(linf), len(lengths))
     wide = (each if len(each) == count else each * count for each in (linf, lengths))
     return list(zip(*wide, strict=True))
 
 
+# --- sums over rows, of the whole table or of each group ----------------------------------------------------------------
+
+
 @dataclass(frozen=True)
-class SelectionQuery(Query):
-    """One of many candidates, by a whole score that the rows give to each; one unit changes each score by at most `linf`."""
+class RowSums(LinearQuery):
+    """Sums to which each row that takes part adds whole steps between declared ends: the components of one cell."""
 
     @property
     @abstractmethod
-    def candidates(self) -> int:
-        """The number of candidates."""
+    def ends(self) -> tuple[tuple[int, int], ...]:
+        """The least and the most that one row adds to each component, if it takes part in it."""
 
     @property
+    def always(self) -> bool:
+        """Whether every row takes part, by the policy and the question alone; of the number of all rows no use is made."""
+        return False
+
     @abstractmethod
-    def linf(self) -> int:
-        """The L∞ sensitivity of the scores."""
+    def amounts(self, counts: Counts) -> tuple[list[Steps], npt.NDArray[np.bool_]]:
+        """What a row of each distinct tuple adds to each component, and whether it takes part at all."""
 
     @property
-    def error_name(self) -> str:
-        """What the difference of scores between the choice and the best measures."""
-        return "score, below that of the best candidate"
+    def linf(self) -> tuple[int, ...]:
+        return self._linf(always=self.always)
+
+    def _linf(self, *, always: bool) -> tuple[int, ...]:
+        return tuple(sum_sensitivity(self.unit, low, high, always=always and low < high) for low, high in self.ends)
+
+    def truth(self, table: Table) -> Steps:
+        return self.sums(table.count_by(self.columns), None, 1)
+
+    def sums(self, counts: Counts, cell: npt.NDArray[np.int64] | None, cells: int) -> Steps:
+        """The exact sums, cell by cell."""
+        amounts, kept = self.amounts(counts)
+        where = np.zeros(int(kept.sum()), dtype=np.int64) if cell is None else cell[kept]
+        columns = [
+            cell_sums(each[kept], counts.counts[kept], where, cells, max(abs(low), abs(high)))
+            for each, (low, high) in zip(amounts, self.ends, strict=True)
+        ]
+        if all(column.dtype == np.int64 for column in columns):
+            return np.stack(columns, axis=1).ravel()
+        return np.stack([column.astype(object) for column in columns], axis=1).ravel()
+
+
+_SMALL = 1 << 62
+
+
+def cell_sums(weights: Steps, counts: Steps, cell: Steps, cells: int, most: int) -> Steps:
+    """The exact sum of weight times count in each cell; `most` bounds a weight."""
+    heavy, often = np.asarray(weights, dtype=np.int64), np.asarray(counts, dtype=np.int64)
+    if most * max(int(often.sum()), 1) < _SMALL:
+        found = np.zeros(cells, dtype=np.int64)
+        np.add.at(found, cell, heavy * often)
+        return found
+    large = np.zeros(cells, dtype=object)
+    np.add.at(large, cell, heavy.astype(object) * often.astype(object))
+    return large
+
+
+@dataclass(frozen=True)
+class GroupedSums(LinearQuery):
+    """The sums of every group of a table, group by group: a row lies in one group.
+
+    Let a row that comes or goes move the components of its group by at most t in all. Then a unit of m rows moves all groups
+    together by at most m t under add_remove. Under replace_one the old rows may lie in other groups than the new ones, so it is
+    2 m t, whether or not every row takes part (theorem `answer-sensitivity`, one part for each group).
+    """
+
+    sums: RowSums
+    axes: tuple[TableAxis, ...]
+    has_cells: ClassVar[bool] = True
 
     @property
-    def sensitivity(self) -> Sensitivity:
-        """The sensitivity of the scores, one number for all of them, as the exponential mechanism takes it."""
-        return Sensitivity(self.linf, self.unit, multiples_of=1)
+    def statistic(self) -> str | None:  # type: ignore[override]
+        """The statistic of each group."""
+        return self.sums.statistic or self.sums.names[0]
 
-    @abstractmethod
-    def scores(self, table: Table) -> npt.NDArray[np.int64]:
-        """The score of each candidate; the best are highest."""
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(sorted({*(axis.attribute.name for axis in self.axes), *self.sums.columns}))
 
-    @abstractmethod
-    def finish(self, index: int) -> Any:
-        """The candidate as a plain value."""
+    @property
+    def groups(self) -> int:
+        """The number of groups."""
+        return prod(map(len, self.axes))
+
+    @property
+    def size(self) -> int:
+        return self.groups * self.sums.size
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        labels = (", ".join(each) for each in product(*(axis.labels for axis in self.axes)))
+        return tuple(f"{name} of {label}" for label in labels for name in self.sums.names)
+
+    @property
+    def steps(self) -> tuple[Fraction, ...]:
+        return self.sums.steps
+
+    @property
+    def linf(self) -> tuple[int, ...]:
+        return replace(self.sums, unit=self.unit)._linf(always=False)  # noqa: SLF001 - a row may leave its group
+
+    @property
+    def l0_of_row(self) -> int:
+        return self.sums.size
+
+    def l1(self, lengths: tuple[Fraction, ...]) -> Fraction:
+        removed = replace(self.sums, unit=replace(self.unit, neighbours="add_remove"))
+        own = removed._linf(always=False)  # noqa: SLF001
+        total = sum((largest * step for largest, step in _pairs(own, lengths)), Fraction(0))
+        return total * (1 if self.unit.neighbours == "add_remove" else 2)
+
+    def truth(self, table: Table) -> Steps:
+        counts = table.count_by(self.columns)
+        return self.sums.sums(counts, cell_of_rows(self.axes, counts), self.groups)
+
+    def finish(self, noisy: Sequence[int]) -> dict[str, Any]:
+        """The labels of each attribute, and the values group by group, the last attribute fastest."""
+        own = self.cell_size
+        values = [self.cell_value(noisy[at : at + own]) for at in range(0, len(noisy), own)]
+        return {"attributes": {axis.attribute.name: list(axis.labels) for axis in self.axes}, "values": values}
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return self.sums.scope
+
+    @property
+    def cell_labels(self) -> Iterator[tuple[tuple[str, str], ...]]:
+        return labels_of(self.axes)
+
+    @property
+    def cell_size(self) -> int:
+        return self.sums.size
+
+    def cell_value(self, noisy: Sequence[int]) -> Any:
+        return self.sums.cell_value(noisy)
+
+    def cell_interval(self, noisy: Sequence[int], off: Sequence[int]) -> tuple[Any, Any]:
+        return self.sums.cell_interval(noisy, off)
+
+    def cell_usable(self, noisy: Sequence[int], off: Sequence[int]) -> bool:
+        return self.sums.cell_usable(noisy, off)
+
+    def cell_noisy(self, noisy: Sequence[int]) -> dict[str, int | float]:
+        return self.sums.cell_noisy(noisy)
+
+
+def labels_of(axes: Sequence[TableAxis]) -> Iterator[tuple[tuple[str, str], ...]]:
+    """For each cell of a table the attributes with their labels, the last attribute fastest."""
+    names = [axis.attribute.name for axis in axes]
+    for labels in product(*(axis.labels for axis in axes)):
+        yield tuple(zip(names, labels, strict=True))
+
+
+def grouped(sums: RowSums, by: tuple[CellSpec, ...] | None, schema: Schema) -> LinearQuery:
+    """The sums of every group; of the whole table where there are no groups."""
+    if by is None:
+        return sums
+    axes = axes_of(schema, by)
+    if prod(map(len, axes)) * sums.size > MOST_CELLS:
+        raise UsageError("too many groups", came=f"{prod(map(len, axes)):,}", allowed=f"{MOST_CELLS // sums.size:,}")
+    return GroupedSums(sums.where, sums.unit, sums, axes)

@@ -1,20 +1,27 @@
-"""Count, sum, mean and variance: exact sums in whole steps of a grid, with the sensitivity that the declared domain gives.
+"""Count, sum, mean, variance and ratio: exact sums in whole steps of a grid, with the sensitivity that the declared domain gives.
 
 A mean is the midpoint of the domain plus a sum of distances to it, divided by a count: a distance is at most half the width of
 the domain. A variance needs a third sum, of squared distances less half the largest square. Rows whose value is missing are
-left out of every sum.
+left out of every sum. A ratio is a noisy sum or count over another.
 
-The step of an attribute
+What is added up is an attribute, or arithmetic on numeric attributes (`shoal.language.column`). Its values lie between two ends:
+those of the declared domain, narrowed by the condition of the question, then by the `bounds` of the analyst, to which values
+beyond are moved.
+
+The step of a column
     integer, date     1 (a day), while the domain spans at most 2^40 of them
     decimal, time     the largest power of ten (of a microsecond, for times) of which the domain spans at least 2^20
     anything wider    the largest power of ten of which the domain spans at least 2^40
 A question may declare another step. Each record's value is rounded to the nearest step, and lies between the rounded ends of
 its domain: what one record can add is known in steps, without a remainder. Rounding changes a mean by half a step at most.
+
+With `by` every question has one answer for each group. The groups are the cells of a table, so that a row lies in one of
+them, and all of them together cost as much as one (`shoal.query.questions.base.GroupedSums`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -22,53 +29,41 @@ from math import ceil, floor
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 
-from shoal.data.domain import Line
-from shoal.data.schema import Attribute, Schema
-from shoal.data.type import Type
+from shoal.data.schema import Schema
+from shoal.data.type import Type, point
 from shoal.data.type import text_at as written
 from shoal.engine.base import Counts, Table
-from shoal.errors import ParameterError, UsageError
+from shoal.errors import ParameterError, PolicyError, UsageError
 from shoal.guarantee.rounding import exact_text, read_number
 from shoal.guarantee.unit import Unit
-from shoal.language.condition.ranks import (
-    Array,
-    Ranks,
-    describe_treatment,
-    domain_of,
-    line_of,
-    may_be_missing,
-    number,
-    whole_points,
-)
+from shoal.language.cells import CellSpec
+from shoal.language.column import MeasuredColumn, column_of
+from shoal.language.condition.ranks import Ranks, number, whole_points
+from shoal.policy.text.problem import excerpt
 from shoal.query.questions.base import (
-    DerivedEstimate,
-    LinearQuery,
     Question,
+    RowSums,
     SingleQuery,
     Steps,
-    Tails,
     check_unit,
+    grouped,
+    normalize_groups,
     normalize_where,
     parse_condition,
-    sum_sensitivity,
 )
+from shoal.query.questions.tables import table_query
 
-_SMALL = 1 << 62
 _FEW = 1 << 24
 """Steps of a domain whose squares are added."""
 _SQUARES = 22
 """Bits of a square after rounding."""
 _CLEAR = 2
 """How many times its own error, in 95 of 100 cases, a count has to be to divide by."""
-
-
-def weighted_sum(weights: Steps, counts: Steps, most: int) -> int:
-    """The exact sum of weight times count; `most` bounds a weight."""
-    heavy, often = np.asarray(weights, dtype=np.int64), np.asarray(counts, dtype=np.int64)
-    if most * max(int(often.sum()), 1) < _SMALL:
-        return int(heavy @ often)
-    return int(heavy.astype(object) @ often.astype(object)) if len(often) else 0
+Bounded = tuple[str | None, str | None] | None
+Groups = tuple[CellSpec, ...] | None
+Mask = npt.NDArray[np.bool_]
 
 
 # --- count ----------------------------------------------------------------------------------------------------------
@@ -80,8 +75,10 @@ class Count(Question):
 
     One row changes a count by at most 1, under add_remove and under replace_one.
 
-    Arguments  where: a condition on the attributes of the policy, such as "age >= 65 and sex = 'female'"; every row counts if
+    Arguments  where: a condition on the attributes of the policy, such as "age >= 65 and region@1 = 'North'"; every row counts if
                not given.
+               by: attributes to group by, each a name, name@level, or a mapping with the key attribute and one of level,
+               edges, values and bins; the answer is one count for each group.
     Raises     UsageError where `where` is not a text; when it is priced or asked, UsageError where the condition cannot be read
                or the policy does not declare what it names.
 
@@ -91,174 +88,194 @@ class Count(Question):
 
     word: ClassVar[str] = "count"
     where: str | None = None
+    by: Groups = None
 
     def normalize(self, schema: Schema) -> Self:
-        return replace(self, where=normalize_where(self.where, schema))
+        return replace(self, where=normalize_where(self.where, schema), by=normalize_groups(self.by, schema))
 
     def resolve(self, schema: Schema, unit: Unit) -> SingleQuery:
-        part = _CountQuery(parse_condition(self.where, schema), check_unit(unit, schema))
-        return SingleQuery(self.canonical(schema), unit, (part,))
+        where = parse_condition(self.where, schema)
+        if self.by is not None:
+            return SingleQuery(self.canonical(schema), unit, (table_query(where, unit, schema, self.by),))
+        return SingleQuery(self.canonical(schema), unit, (_CountQuery(where, check_unit(unit, schema)),))
 
 
 @dataclass(frozen=True)
-class _CountQuery(LinearQuery):
+class _CountQuery(RowSums):
     """The number of rows: each row adds one. Under replace_one the number of all rows is public, which is not used here."""
 
     size: ClassVar[int] = 1
     names: ClassVar[tuple[str, ...]] = ("count",)
     steps: ClassVar[tuple[Fraction, ...]] = (Fraction(1),)
+    ends: ClassVar[tuple[tuple[int, int], ...]] = ((1, 1),)
 
     @property
     def columns(self) -> tuple[str, ...]:
         return self.where.columns
 
-    @property
-    def linf(self) -> tuple[int, ...]:
-        return (sum_sensitivity(self.unit, 1, 1, always=False),)
+    def amounts(self, counts: Counts) -> tuple[list[Steps], Mask]:
+        return [np.ones(len(counts), dtype=np.int64)], self.where.mask(counts)
 
     def truth(self, table: Table) -> Steps:
-        if not self.columns:
-            return np.array([table.rows()])
-        counts = table.count_by(self.columns)
-        return np.array([counts.counts[self.where.mask(counts)].sum()], dtype=np.int64)
+        return super().truth(table) if self.columns else np.array([table.rows()])
 
     def finish(self, noisy: Sequence[int]) -> int:
         return int(noisy[0])
 
 
-# --- sums of one attribute -----------------------------------------------------------------------------------------------
+# --- sums of one column --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class _AttributeSums(LinearQuery):
-    """Sums over the values of one attribute."""
+class _ColumnSums(RowSums):
+    """Sums over the values of one column."""
 
-    attribute_grid: AttributeGrid
+    grid: ColumnGrid
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        return tuple(sorted({self.attribute_grid.attribute.name, *self.where.columns}))
+        return tuple(sorted({*self.grid.column.names, *self.where.columns}))
 
     @property
     def always(self) -> bool:
-        """Whether every row takes part, by the policy and the question alone."""
-        return self.where.always and not may_be_missing(self.attribute_grid.attribute)
+        return self.where.always and not self.grid.column.may_be_missing
 
     @property
     def scope(self) -> tuple[str, ...]:
-        return self.attribute_grid.scope
+        return self.grid.scope
 
-    def _rows(self, table: Table) -> tuple[Steps, Steps]:
-        """The distinct values in steps, and how many rows of each satisfy the condition."""
-        counts: Counts = table.count_by(self.columns)
-        place = self.columns.index(self.attribute_grid.attribute.name)
-        codes = counts.codes[place]
-        kept = self.where.mask(counts) & (codes >= 0)
-        often = np.zeros(len(counts.values[place]), dtype=np.int64)
-        np.add.at(often, codes[kept], counts.counts[kept])
-        return self.attribute_grid.steps(counts.values[place]), often
+    def _steps(self, counts: Counts) -> tuple[Steps, Mask]:
+        """The value of each distinct tuple in steps, and whether its rows take part."""
+        kept = self.where.mask(counts) & self.grid.column.present(counts)
+        return self.grid.steps(counts), kept
 
 
 @dataclass(frozen=True)
-class Sum(Question):
-    """The sum of an attribute over the rows that satisfy a condition.
+class _ColumnQuestion(Question):
+    """What the questions about one column share."""
+
+    attribute: str
+
+    purpose: ClassVar[str]
+    types: ClassVar[tuple[Type, ...]]
+    centred: ClassVar[bool] = True
+    most: ClassVar[int] = 1 << 40
+
+    def normalize(self, schema: Schema) -> Self:
+        own: Any = self
+        where = parse_condition(own.where, schema)
+        column = column_of(schema, self.attribute, self.purpose, self.types, where)
+        changed: dict[str, Any] = {
+            "attribute": column.text,
+            "where": normalize_where(own.where, schema),
+            "by": normalize_groups(own.by, schema),
+            "bounds": normalize_bounds(column, own.bounds),
+        }
+        if getattr(self, "step", None) is not None:
+            changed["step"] = exact_text(self.grid(schema).step)
+        return replace(self, **changed)
+
+    def grid(self, schema: Schema) -> ColumnGrid:
+        """The column on its grid, with the ends that the condition and the bounds leave."""
+        own: Any = self
+        column = column_of(schema, self.attribute, self.purpose, self.types, parse_condition(own.where, schema))
+        step = getattr(self, "step", None)
+        return ColumnGrid.of(
+            column, own.bounds, step=None if step is None else str(step), centred=self.centred, most=self.most
+        )
+
+
+@dataclass(frozen=True)
+class Sum(_ColumnQuestion):
+    """The sum of a column over the rows that satisfy a condition.
 
     Rows whose value is missing are left out. Each value is rounded to the grid first; the sensitivity follows from the ends of
-    the declared domain.
+    the declared domain, from the condition where it limits the column (`income < 50000`), and from the bounds.
 
-    Arguments  attribute: a number or decimal with a declared domain [low, high].
+    Arguments  attribute: a number or decimal with a declared domain [low, high], or arithmetic on such: `income - tax`.
                where: a condition, as for `Count`; every row if not given.
                step: the step of the grid, as a number or a text; by the domain if not given.
+               by: attributes to group by, as for `Count`.
+               bounds: (low, high): values beyond count as the nearest end, which lowers the noise.
     Raises     UsageError where an argument is not a text; when it is priced or asked, UsageError where the attribute
     has no bounded
-               numeric domain, ParameterError where the step is out of range.
+               numeric domain, ParameterError where the step or the bounds are out of range.
 
     >>> Sum("stay", where="age >= 65").to_saved()
     {'kind': 'sum', 'attribute': 'stay', 'where': 'age >= 65'}
     """
 
     word: ClassVar[str] = "sum"
-    attribute: str
+    purpose: ClassVar[str] = "add up to a sum"
+    types: ClassVar[tuple[Type, ...]] = (Type.INTEGER, Type.DECIMAL)
+    centred: ClassVar[bool] = False
     where: str | None = None
     step: str | None = None
-
-    def normalize(self, schema: Schema) -> Self:
-        step = None if self.step is None else exact_text(self._measure(schema).step)
-        return replace(self, where=normalize_where(self.where, schema), step=step)
-
-    def _measure(self, schema: Schema) -> AttributeGrid:
-        return AttributeGrid.of(
-            schema, self.attribute, "add up to a sum", NUMBERS, step=_text(self.step), centred=False
-        )
+    by: Groups = None
+    bounds: Bounded = None
 
     def resolve(self, schema: Schema, unit: Unit) -> SingleQuery:
-        part = _SumQuery(parse_condition(self.where, schema), check_unit(unit, schema), self._measure(schema))
-        return SingleQuery(self.canonical(schema), unit, (part,))
+        part = _SumQuery(parse_condition(self.where, schema), check_unit(unit, schema), self.grid(schema))
+        return SingleQuery(self.canonical(schema), unit, (grouped(part, self.by, schema),))
 
 
 @dataclass(frozen=True)
-class _SumQuery(_AttributeSums):
+class _SumQuery(_ColumnSums):
     size: ClassVar[int] = 1
     names: ClassVar[tuple[str, ...]] = ("sum",)
 
     @property
     def steps(self) -> tuple[Fraction, ...]:
-        return (self.attribute_grid.step,)
+        return (self.grid.step,)
 
     @property
-    def linf(self) -> tuple[int, ...]:
-        return (sum_sensitivity(self.unit, self.attribute_grid.low, self.attribute_grid.high, always=self.always),)
+    def ends(self) -> tuple[tuple[int, int], ...]:
+        return ((self.grid.low, self.grid.high),)
 
-    def truth(self, table: Table) -> Steps:
-        values, often = self._rows(table)
-        total = weighted_sum(values, often, max(abs(self.attribute_grid.low), abs(self.attribute_grid.high)))
-        return np.array([total], dtype=np.int64 if abs(total) < _SMALL else object)
+    def amounts(self, counts: Counts) -> tuple[list[Steps], Mask]:
+        values, kept = self._steps(counts)
+        return [values], kept
 
     def finish(self, noisy: Sequence[int]) -> int | float:
-        return number(int(noisy[0]) * self.attribute_grid.step)
+        return number(int(noisy[0]) * self.grid.step)
 
 
 @dataclass(frozen=True)
-class Mean(Question):
-    """The mean of an attribute over the rows that satisfy a condition: a noisy sum over a noisy count, given with an interval.
+class Mean(_ColumnQuestion):
+    """The mean of a column over the rows that satisfy a condition: a noisy sum over a noisy count, given with an interval.
 
     Rows whose value is missing are left out. The answer has `parts` (the noisy count and sum), an interval that
     contains the exact mean with at least 95 %, and a note where the count does not stand out from its own noise.
 
-    Arguments  attribute: a number, decimal, date or time with a declared domain [low, high].
+    Arguments  attribute: a number, decimal, date or time with a declared domain [low, high], or arithmetic on numbers:
+               `income / 12`.
                where: a condition, as for `Count`; every row if not given.
                step: the step of the grid, as a number or a text; by the domain if not given.
+               by: attributes to group by, as for `Count`; the answer is one mean for each group, each with its interval.
+               bounds: (low, high): values beyond count as the nearest end, which lowers the noise.
     Raises     UsageError where an argument is not a text; when it is priced or asked, UsageError where the attribute
     has no bounded
-               domain, ParameterError where the step is out of range.
+               domain, ParameterError where the step or the bounds are out of range.
 
     >>> Mean("stay", step="0.5").to_saved()
     {'kind': 'mean', 'attribute': 'stay', 'step': '0.5'}
     """
 
     word: ClassVar[str] = "mean"
-    attribute: str
+    purpose: ClassVar[str] = "have a mean"
+    types: ClassVar[tuple[Type, ...]] = (Type.INTEGER, Type.DECIMAL, Type.DATE, Type.DATETIME)
     where: str | None = None
     step: str | None = None
-
-    def normalize(self, schema: Schema) -> Self:
-        step = None if self.step is None else exact_text(self._measure(schema).step)
-        return replace(self, where=normalize_where(self.where, schema), step=step)
-
-    def _measure(self, schema: Schema) -> AttributeGrid:
-        return AttributeGrid.of(schema, self.attribute, "have a mean", (*NUMBERS, *TIMES), step=_text(self.step))
+    by: Groups = None
+    bounds: Bounded = None
 
     def resolve(self, schema: Schema, unit: Unit) -> SingleQuery:
-        part = _MeanQuery(parse_condition(self.where, schema), check_unit(unit, schema), self._measure(schema))
-        return SingleQuery(self.canonical(schema), unit, (part,))
-
-
-def _text(step: object) -> str | None:
-    return None if step is None else str(step)
+        part = _MeanQuery(parse_condition(self.where, schema), check_unit(unit, schema), self.grid(schema))
+        return SingleQuery(self.canonical(schema), unit, (grouped(part, self.by, schema),))
 
 
 @dataclass(frozen=True)
-class _MeanQuery(_AttributeSums):
+class _MeanQuery(_ColumnSums):
     """A count, and a sum of distances to the middle."""
 
     size: ClassVar[int] = 2
@@ -268,91 +285,90 @@ class _MeanQuery(_AttributeSums):
     @property
     def middle(self) -> int:
         """The step in the middle of the domain."""
-        return (self.attribute_grid.low + self.attribute_grid.high) // 2
+        return (self.grid.low + self.grid.high) // 2
 
     @property
     def half(self) -> int:
         """The largest distance to the middle."""
-        return self.attribute_grid.high - self.middle
+        return self.grid.high - self.middle
 
     @property
     def steps(self) -> tuple[Fraction, ...]:
-        return (Fraction(1), self.attribute_grid.step)
+        return (Fraction(1), self.grid.step)
 
     @property
-    def linf(self) -> tuple[int, ...]:
-        low, high = self.attribute_grid.low - self.middle, self.attribute_grid.high - self.middle
-        return sum_sensitivity(self.unit, 1, 1, always=False), sum_sensitivity(self.unit, low, high, always=self.always)
+    def ends(self) -> tuple[tuple[int, int], ...]:
+        return (1, 1), (self.grid.low - self.middle, self.grid.high - self.middle)
 
-    def truth(self, table: Table) -> Steps:
-        values, often = self._rows(table)
-        return _exact_array([int(often.sum()), weighted_sum(values - self.middle, often, self.half)])
+    def amounts(self, counts: Counts) -> tuple[list[Steps], Mask]:
+        values, kept = self._steps(counts)
+        return [np.ones(len(counts), dtype=np.int64), values - self.middle], kept
 
     def finish(self, noisy: Sequence[int]) -> Any:
         """The mean, brought into the domain; a count below one counts as one."""
-        return self.attribute_grid.value(self.middle + Fraction(int(noisy[1]), max(int(noisy[0]), 1)))
+        return self.grid.value(self.middle + Fraction(int(noisy[1]), max(int(noisy[0]), 1)))
 
-    def estimate(self, noisy: Sequence[int], tails: Tails) -> DerivedEstimate:
-        """An interval for the mean: with 95 % both sums are within their tails at once, and then so is their ratio."""
-        low, high = self._ratio(noisy, tails(2))
-        ends = self.attribute_grid.ends(self.middle + low, self.middle + high)
-        return DerivedEstimate(self._sums(noisy), "mean", *ends, self._clear(noisy, tails(1)))
+    def cell_value(self, noisy: Sequence[int]) -> Any:
+        return self.finish(noisy)
+
+    def cell_interval(self, noisy: Sequence[int], off: Sequence[int]) -> tuple[Any, Any]:
+        """An interval for the mean: where both sums are within their tails at once, so is their quotient."""
+        low, high = self._ratio(noisy, off)
+        return self.grid.ends(self.middle + low, self.middle + high)
 
     def _ratio(self, noisy: Sequence[int], tails: Sequence[int]) -> tuple[Fraction, Fraction]:
         """The mean distance to the middle, at least and at most, where count and sum are off by these tails and no more."""
         low, high = _quotients(noisy[0], tails[0], noisy[1], tails[1])
-        bottom, top = Fraction(self.attribute_grid.low - self.middle), Fraction(self.attribute_grid.high - self.middle)
+        bottom, top = Fraction(self.grid.low - self.middle), Fraction(self.grid.high - self.middle)
         return max(min(low, top), bottom), min(max(high, bottom), top)
 
-    def _sums(self, noisy: Sequence[int]) -> dict[str, int | float]:
+    def cell_noisy(self, noisy: Sequence[int]) -> dict[str, int | float]:
         """The count, and the sum of the values where they are numbers."""
         count = int(noisy[0])
-        if self.attribute_grid.attribute.type in TIMES:
+        if self.grid.column.type in TIMES:
             return {"count": count}
-        return {"count": count, "sum": number((int(noisy[1]) + count * self.middle) * self.attribute_grid.step)}
+        return {"count": count, "sum": number((int(noisy[1]) + count * self.middle) * self.grid.step)}
 
-    def _clear(self, noisy: Sequence[int], tails: Sequence[int]) -> bool:
-        return int(noisy[0]) > _CLEAR * tails[0]
+    def cell_usable(self, noisy: Sequence[int], off: Sequence[int]) -> bool:
+        return int(noisy[0]) > _CLEAR * int(off[0])
 
 
 def _quotients(count: int, few: int, total: int, off: int) -> tuple[Fraction, Fraction]:
     """The least and the largest of (total ± off) / (count ± few), where the divisor is one at least."""
-    least, most = max(1, int(count) - few), max(1, int(count) + few)
-    below, above = int(total) - off, int(total) + off
+    least, most = max(1, int(count) - int(few)), max(1, int(count) + int(few))
+    below, above = int(total) - int(off), int(total) + int(off)
     return Fraction(below, most if below >= 0 else least), Fraction(above, least if above >= 0 else most)
 
 
-def _exact_array(found: list[int]) -> Steps:
-    return np.array(found, dtype=np.int64 if max(map(abs, found)) < _SMALL else object)
-
-
 @dataclass(frozen=True)
-class Variance(Question):
-    """The variance of an attribute over the rows that satisfy a condition: the mean squared distance to their mean.
+class Variance(_ColumnQuestion):
+    """The variance of a column over the rows that satisfy a condition: the mean squared distance to their mean.
 
     Rows whose value is missing are left out. The answer has an interval that contains the exact variance with at least 95 %.
 
-    Arguments  attribute: a number or decimal with a declared domain [low, high].
+    Arguments  attribute: a number or decimal with a declared domain [low, high], or arithmetic on such.
                where: a condition, as for `Count`; every row if not given.
+               by: attributes to group by, as for `Count`.
+               bounds: (low, high): values beyond count as the nearest end, which lowers the noise.
     Raises     UsageError where an argument is not a text; when it is priced or asked, UsageError where the attribute
     has no bounded
-               numeric domain.
+               numeric domain, ParameterError where the bounds are out of range.
 
     >>> Variance("stay").to_saved()
     {'kind': 'variance', 'attribute': 'stay'}
     """
 
     word: ClassVar[str] = "variance"
-    attribute: str
+    purpose: ClassVar[str] = "have a variance"
+    types: ClassVar[tuple[Type, ...]] = (Type.INTEGER, Type.DECIMAL)
+    most: ClassVar[int] = _FEW
     where: str | None = None
-
-    def normalize(self, schema: Schema) -> Self:
-        return replace(self, where=normalize_where(self.where, schema))
+    by: Groups = None
+    bounds: Bounded = None
 
     def resolve(self, schema: Schema, unit: Unit) -> SingleQuery:
-        grid = AttributeGrid.of(schema, self.attribute, "have a variance", NUMBERS, most=_FEW)
-        part = _VarianceQuery(parse_condition(self.where, schema), check_unit(unit, schema), grid)
-        return SingleQuery(self.canonical(schema), unit, (part,))
+        part = _VarianceQuery(parse_condition(self.where, schema), check_unit(unit, schema), self.grid(schema))
+        return SingleQuery(self.canonical(schema), unit, (grouped(part, self.by, schema),))
 
 
 @dataclass(frozen=True)
@@ -384,42 +400,211 @@ class _VarianceQuery(_MeanQuery):
 
     @property
     def steps(self) -> tuple[Fraction, ...]:
-        return (*super().steps, self.attribute_grid.step**2 * (1 << self.shift))
+        return (*super().steps, self.grid.step**2 * (1 << self.shift))
 
     @property
-    def linf(self) -> tuple[int, ...]:
-        return *super().linf, sum_sensitivity(self.unit, -self.base, self.largest - self.base, always=self.always)
+    def ends(self) -> tuple[tuple[int, int], ...]:
+        return (*super().ends, (-self.base, self.largest - self.base))
 
-    def truth(self, table: Table) -> Steps:
-        values, often = self._rows(table)
-        distances = values - self.middle
-        first = [int(often.sum()), weighted_sum(distances, often, self.half)]
-        return _exact_array([*first, weighted_sum(self.squares(distances) - self.base, often, self.largest)])
+    def amounts(self, counts: Counts) -> tuple[list[Steps], Mask]:
+        (ones, distances), kept = super().amounts(counts)
+        return [ones, distances, self.squares(distances) - self.base], kept
 
     def finish(self, noisy: Sequence[int]) -> float:
         """The variance, between zero and the square of half the width of the domain."""
         count, first, second = max(int(noisy[0]), 1), int(noisy[1]), int(noisy[2])
         squares = (Fraction(second, count) + self.base) * (1 << self.shift)
-        bottom, top = self.attribute_grid.low - self.middle, self.attribute_grid.high - self.middle
+        bottom, top = self.grid.low - self.middle, self.grid.high - self.middle
         distance = min(max(Fraction(first, count), Fraction(bottom)), Fraction(top))
-        found = (squares - distance**2) * self.attribute_grid.step**2
-        most = ((self.attribute_grid.high - self.attribute_grid.low) * self.attribute_grid.step / 2) ** 2
+        found = (squares - distance**2) * self.grid.step**2
+        most = ((self.grid.high - self.grid.low) * self.grid.step / 2) ** 2
         return float(min(max(found, Fraction(0)), most))
 
-    def estimate(self, noisy: Sequence[int], tails: Tails) -> DerivedEstimate:
-        """An interval for the variance: with 95 % all three sums are within their tails; a square is rounded to half a unit."""
-        off = tails(3)
+    def cell_interval(self, noisy: Sequence[int], off: Sequence[int]) -> tuple[Any, Any]:
+        """An interval for the variance: where all three sums are within their tails; a square is rounded to half a unit."""
         least, most = _quotients(noisy[0], off[0], noisy[2], off[2])
         rounded = Fraction(1, 2) if self.shift else Fraction(0)
         low, high = self._ratio(noisy, off)
         near, far = Fraction(0) if low <= 0 <= high else min(low**2, high**2), max(low**2, high**2)
-        unit, widest = self.attribute_grid.step**2, Fraction(self.attribute_grid.high - self.attribute_grid.low, 2) ** 2
+        unit, widest = self.grid.step**2, Fraction(self.grid.high - self.grid.low, 2) ** 2
         ends = [
             (least + self.base - rounded) * (1 << self.shift) - far,
             (most + self.base + rounded) * (1 << self.shift) - near,
         ]
         first, last = (float(min(max(end, Fraction(0)), widest) * unit) for end in ends)
-        return DerivedEstimate(self._sums(noisy), "variance", first, last, self._clear(noisy, tails(1)))
+        return first, last
+
+
+# --- a ratio --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ratio(Question):
+    """The ratio of two sums or counts over the rows that satisfy a condition: kilometres per trip, the share of women.
+
+    The answer has `parts` (the two noisy numbers) and an interval that contains the exact ratio with at least 95 %. It
+    has no value where the noisy divisor is not above zero, and a note where it does not stand out from its own noise.
+
+    Arguments  numerator: a `Sum` or a `Count`, or a mapping of one; a text is the column to add up.
+               denominator: the same; every row counts if not given.
+               where: a condition for both, as for `Count`; every row if not given.
+               by: attributes to group by, as for `Count`.
+    Raises     UsageError where numerator or denominator is another question, or has groups of its own; when it is priced
+               or asked, UsageError where the divisor can be negative.
+
+    >>> Ratio(Count("sex = 'female'")).to_saved()["numerator"]
+    {'kind': 'count', 'where': "sex = 'female'"}
+    """
+
+    word: ClassVar[str] = "ratio"
+    numerator: Sum | Count
+    denominator: Sum | Count = Count()
+    where: str | None = None
+    by: Groups = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for key in ("numerator", "denominator"):
+            object.__setattr__(self, key, _side(key, getattr(self, key)))
+
+    def _both(self, side: Sum | Count) -> str | None:
+        """The condition of one side together with that of the ratio."""
+        found = [f"({each})" for each in (side.where, self.where) if each is not None]
+        return " and ".join(found) or None
+
+    def normalize(self, schema: Schema) -> Self:
+        above, below = (replace(side, where=self._both(side)) for side in (self.numerator, self.denominator))
+        by = normalize_groups(self.by, schema)
+        return replace(self, numerator=above.normalize(schema), denominator=below.normalize(schema), where=None, by=by)
+
+    def resolve(self, schema: Schema, unit: Unit) -> SingleQuery:
+        check_unit(unit, schema)
+        sides: list[RowSums] = []
+        for side in (self.numerator, self.denominator):
+            found = replace(side, where=self._both(side)).resolve(schema, unit).parts[0]
+            assert isinstance(found, RowSums)  # noqa: S101 - neither has groups
+            sides.append(found)
+        least = sides[1].ends[0][0]
+        if least < 0:
+            raise UsageError(
+                "a ratio whose divisor can be negative",
+                came=excerpt(self.denominator.to_saved()),
+                allowed="a count, or a sum of a column that is never below 0",
+                fix="give the sum bounds: (0, …)",
+            )
+        part = _RatioQuery(sides[0].where.or_else(sides[1].where), unit, sides[0], sides[1])
+        return SingleQuery(self.canonical(schema), unit, (grouped(part, self.by, schema),))
+
+
+def _side(key: str, given: Any) -> Sum | Count:
+    """The numerator or denominator of a ratio."""
+    if isinstance(given, str):
+        given = Sum(given)
+    if isinstance(given, Mapping) and given:
+        if "kind" in given:
+            word, options = given["kind"], {name: value for name, value in given.items() if name != "kind"}
+        else:
+            (word, first), *rest = given.items()
+            options = {
+                **(first if isinstance(first, Mapping) else {"where" if word == "count" else "attribute": first})
+            }
+            options |= dict(rest)
+        kinds: dict[Any, type[Sum | Count]] = {"sum": Sum, "count": Count}
+        if word in kinds:
+            given = kinds[word].from_options(options)
+    if not isinstance(given, Sum | Count) or given.by is not None:
+        raise UsageError(
+            f"ratio: '{key}' is neither a sum nor a count of its own",
+            came=excerpt(given),
+            allowed="a column to add up, Sum(…) or Count(…) without `by`",
+        )
+    return given
+
+
+@dataclass(frozen=True)
+class _RatioQuery(RowSums):
+    """Two sums; a row may take part in both, so that a unit moves both at once."""
+
+    upper: RowSums
+    lower: RowSums
+    size: ClassVar[int] = 2
+    statistic: ClassVar[str | None] = "ratio"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return f"{self.upper.names[0]} above", f"{self.lower.names[0]} below"
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(sorted({*self.upper.columns, *self.lower.columns}))
+
+    @property
+    def steps(self) -> tuple[Fraction, ...]:
+        return self.upper.steps[0], self.lower.steps[0]
+
+    @property
+    def ends(self) -> tuple[tuple[int, int], ...]:
+        return self.upper.ends[0], self.lower.ends[0]
+
+    @property
+    def linf(self) -> tuple[int, ...]:
+        sides = (replace(side, unit=self.unit) for side in (self.upper, self.lower))
+        return tuple(side.linf[0] for side in sides)
+
+    def amounts(self, counts: Counts) -> tuple[list[Steps], Mask]:
+        found = [each.amounts(counts) for each in (self.upper, self.lower)]
+        amounts = [np.where(kept, own[0], 0) for own, kept in found]
+        return amounts, np.ones(len(counts), dtype=np.bool_)
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self.upper.scope, *self.lower.scope)))
+
+    @property
+    def is_share(self) -> bool:
+        """Whether the rows above are some of those below, by the conditions alone: then the ratio lies in 0..1."""
+        if not isinstance(self.upper, _CountQuery) or not isinstance(self.lower, _CountQuery):
+            return False
+        return self.upper.where.and_also(self.lower.where) == self.upper.where
+
+    def finish(self, noisy: Sequence[int]) -> float | None:
+        """The ratio; None where the noisy divisor is not above zero."""
+        above, below = (int(each) * step for each, step in zip(noisy, self.steps, strict=True))
+        if below <= 0:
+            return None
+        found = above / below
+        return float(min(max(found, Fraction(0)), Fraction(1)) if self.is_share else found)
+
+    def cell_value(self, noisy: Sequence[int]) -> float | None:
+        return self.finish(noisy)
+
+    def cell_interval(self, noisy: Sequence[int], off: Sequence[int]) -> tuple[float | None, float | None]:
+        """An interval for the ratio, where both sums are within their tails at once; an end is None where nothing limits it.
+
+        The divisor is at least one where it is a count, since a ratio over no row is none; a sum is above zero.
+        """
+        top = [(int(noisy[0]) + sign * int(off[0])) * self.steps[0] for sign in (-1, 1)]
+        least, most = ((int(noisy[1]) + sign * int(off[1])) * self.steps[1] for sign in (-1, 1))
+        if isinstance(self.lower, _CountQuery):
+            least, most = max(least, Fraction(1)), max(most, Fraction(1))
+        low = _divided(top[0], most if top[0] >= 0 else least)
+        high = _divided(top[1], least if top[1] >= 0 else most)
+        if self.is_share:
+            low = min(max(low or Fraction(0), Fraction(0)), Fraction(1))
+            high = Fraction(1) if high is None else min(max(high, Fraction(0)), Fraction(1))
+        return None if low is None else float(low), None if high is None else float(high)
+
+    def cell_usable(self, noisy: Sequence[int], off: Sequence[int]) -> bool:
+        return int(noisy[1]) > _CLEAR * int(off[1])
+
+    def cell_noisy(self, noisy: Sequence[int]) -> dict[str, int | float]:
+        pairs = zip(("numerator", "denominator"), noisy, self.steps, strict=True)
+        return {name: number(int(each) * step) for name, each, step in pairs}
+
+
+def _divided(top: Fraction, bottom: Fraction) -> Fraction | None:
+    """A quotient; None where the divisor may be as near to 0 as one likes."""
+    return top / bottom if bottom > 0 else None
 
 
 FINE, WIDE = 1 << 20, 1 << 40
@@ -438,76 +623,124 @@ def power_below(width: Fraction) -> Fraction:
     return power
 
 
-@dataclass(frozen=True)
-class AttributeGrid:
-    """An attribute on its grid: values lie at `low`, …, `high` steps."""
+def read_bounds(column: MeasuredColumn, bounds: Bounded) -> tuple[Fraction, Fraction]:
+    """The ends of a column within the bounds of the analyst; ParameterError where they leave nothing of it."""
+    if bounds is None:
+        return column.low, column.high
+    try:
+        ends = [None if end is None else point(column.type, _end(column, end)) for end in bounds]
+    except PolicyError as error:
+        raise UsageError(
+            f"the bounds of '{column.text}': {error.wrong}", came=error.came, allowed=error.allowed
+        ) from None
+    low = column.low if ends[0] is None else ends[0]
+    high = column.high if ends[1] is None else ends[1]
+    kept = max(low, column.low), min(high, column.high)
+    if low >= high or kept[0] >= kept[1]:
+        raise ParameterError(
+            f"the bounds of '{column.text}' leave nothing of its values",
+            came=excerpt(list(bounds)),
+            allowed=f"low < high, within {written(column.type, column.low)}..{written(column.type, column.high)}",
+        )
+    return kept
 
-    attribute: Attribute
+
+def _end(column: MeasuredColumn, end: str) -> object:
+    """An end as it was typed; of whole numbers 1e5 and 1/2 are read, too."""
+    return end if column.type in TIMES else read_number(end, "a bound")
+
+
+def normalize_bounds(column: MeasuredColumn, bounds: Bounded) -> Bounded:
+    """Bounds in their one spelling; None where they leave every value as it is."""
+    low, high = read_bounds(column, bounds)
+    if (low, high) == (column.low, column.high):
+        return None
+    spelled = written if column.type in TIMES else lambda _, at: exact_text(at)
+    return spelled(column.type, low), spelled(column.type, high)
+
+
+@dataclass(frozen=True)
+class ColumnGrid:
+    """A column on its grid: values lie at `low`, …, `high` steps."""
+
+    column: MeasuredColumn
     step: Fraction
     low: int
     high: int
+    bounded: bool = False
+    """Whether values are moved to the nearest of the ends that the analyst gave."""
 
     @classmethod
     def of(
         cls,
-        schema: Schema,
-        name: str,
-        purpose: str,
-        allowed: tuple[Type, ...],
+        column: MeasuredColumn,
+        bounds: Bounded = None,
         *,
         step: str | None = None,
         centred: bool = True,
         most: int = WIDE,
-    ) -> AttributeGrid:
-        """The grid of an attribute with a bounded domain; `centred` where only distances within the domain are added."""
-        attribute, line = line_of(schema, name, purpose, allowed)
-        if line.low == line.high:
-            raise UsageError(f"attribute '{name}' has a domain with a single value", fix="count the rows instead")
-        span = line.high - line.low if centred else max(abs(line.low), abs(line.high), line.high - line.low)
-        chosen = _step(attribute.type, span, most) if step is None else _declared_step(attribute, step, span, most)
-        return cls(attribute, chosen, _round(line.low / chosen), _round(line.high / chosen))
+    ) -> ColumnGrid:
+        """The grid of a column with two ends; `centred` where only distances within them are added."""
+        low, high = read_bounds(column, bounds)
+        if low == high:
+            what = "attribute" if column.expression is None else "column"
+            raise UsageError(f"{what} '{column.text}' has a domain with a single value", fix="count the rows instead")
+        span = high - low if centred else max(abs(low), abs(high), high - low)
+        chosen = _step(column.type, span, most) if step is None else _declared_step(column, step, span, most)
+        moved = (low, high) != (column.low, column.high)
+        return cls(column, chosen, _round(low / chosen), _round(high / chosen), moved)
 
-    def steps(self, values: Array) -> Ranks:
-        """Values in steps: rounded to the nearest one (in doubles, for decimals), never beyond the domain's ends."""
-        if self.attribute.type is Type.DECIMAL:
+    def steps(self, counts: Counts) -> Ranks:
+        """The value of each distinct tuple in steps: rounded to the nearest (in doubles, for decimals), never beyond the ends."""
+        values, codes = self.column.values(counts)
+        if self.column.type is Type.DECIMAL or self.column.expression is not None:
             found = np.floor(values * float(1 / self.step) + 0.5)
-            return np.clip(found, self.low, self.high).astype(np.int64)
-        points = whole_points(self.attribute, values)
-        if self.step == 1:
-            return np.clip(points, self.low, self.high)
-        wide = int(self.step)  # whole, for whole values: quotient and remainder, because twice a value might not fit
-        return np.clip(points // wide + (2 * (points % wide) >= wide), self.low, self.high)
+            steps = np.clip(found, self.low, self.high).astype(np.int64)
+        else:
+            points = whole_points(self.column.attributes[0], values)
+            wide = int(
+                self.step
+            )  # whole, for whole values: quotient and remainder, because twice a value might not fit
+            rounded = points if wide == 1 else points // wide + (2 * (points % wide) >= wide)
+            steps = np.clip(rounded, self.low, self.high)
+        return (
+            steps if codes is None else np.append(steps, self.low)[codes]
+        )  # ABSENT is -1: the last, which takes no part
 
     @property
     def scope(self) -> tuple[str, ...]:
-        """What is done to the attribute's values before they are added up, by the policy and the question alone."""
-        grid = self.attribute.type in (Type.DECIMAL, Type.DATETIME) or self.step != 1
-        unit = " microseconds" if self.attribute.type is Type.DATETIME else ""
-        rounded = (
-            f"each value of '{self.attribute.name}' rounded to the nearest multiple of {exact_text(self.step)}{unit}"
-        )
-        return (*describe_treatment(self.attribute), *([rounded] if grid else []))
+        """What is done to the column's values before they are added up, by the policy and the question alone."""
+        kind, text = self.column.type, self.column.text
+        said = list(self.column.scope)
+        if self.bounded:
+            ends = (
+                self._write(floor(end * self.step)) if kind in TIMES else exact_text(end * self.step)
+                for end in (self.low, self.high)
+            )
+            said.append(f"values of '{text}' outside {'..'.join(ends)} count as the nearest end")
+        unit = " microseconds" if kind is Type.DATETIME else ""
+        rounded = f"each value of '{text}' rounded to the nearest multiple of {exact_text(self.step)}{unit}"
+        if kind in (Type.DECIMAL, Type.DATETIME) or self.step != 1:
+            said.append(rounded)
+        return tuple(said)
 
     def ends(self, low: Fraction, high: Fraction) -> tuple[Any, Any]:
         """An interval from and to so many steps, as plain values; dates and times are rounded outwards."""
-        if self.attribute.type not in TIMES:
+        if self.column.type not in TIMES:
             return float(low * self.step), float(high * self.step)
         return self._write(floor(low * self.step)), self._write(ceil(high * self.step))
 
     def _write(self, at: int) -> str:
         try:
-            return written(self.attribute.type, Fraction(at))
+            return written(self.column.type, Fraction(at))
         except (OverflowError, ValueError):  # half a step beyond the last year that can be written
-            line = Line.of(self.attribute.type, domain_of(self.attribute, "measure"))
-            return written(self.attribute.type, min(max(Fraction(at), line.low), line.high))
+            return written(self.column.type, min(max(Fraction(at), self.column.low), self.column.high))
 
     def value(self, steps: Fraction) -> Any:
-        """What lies at so many steps, within the domain: a number, or a date or time as text."""
-        domain = domain_of(self.attribute, "measure")
-        line = Line.of(self.attribute.type, domain)
-        at = min(max(steps * self.step, line.low), line.high)
-        if self.attribute.type in TIMES:
-            return written(self.attribute.type, Fraction(_round(at)))
+        """What lies at so many steps, within the ends of the column: a number, or a date or time as text."""
+        at = min(max(steps * self.step, self.column.low), self.column.high)
+        if self.column.type in TIMES:
+            return written(self.column.type, Fraction(_round(at)))
         return float(at)
 
 
@@ -522,14 +755,14 @@ def _step(kind: Type, span: Fraction, most: int) -> Fraction:
     return max(Fraction(1), fine) if kind is Type.DATETIME else fine
 
 
-def _declared_step(attribute: Attribute, step: str, span: Fraction, most: int) -> Fraction:
+def _declared_step(column: MeasuredColumn, step: str, span: Fraction, most: int) -> Fraction:
     found = read_number(step, "a step")
     least = span / most
-    if attribute.type is not Type.DECIMAL and found.denominator != 1:
-        raise ParameterError(f"a step of attribute '{attribute.name}' is not whole", came=step, allowed="1, 2, …")
+    if column.type is not Type.DECIMAL and found.denominator != 1:
+        raise ParameterError(f"a step of attribute '{column.text}' is not whole", came=step, allowed="1, 2, …")
     if not least <= found <= span:
         raise ParameterError(
-            f"a step of attribute '{attribute.name}' is out of range",
+            f"a step of attribute '{column.text}' is out of range",
             came=step,
             allowed=f"from {exact_text(power_below(least) * 10)} to {exact_text(span)}",
         )

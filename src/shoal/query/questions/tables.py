@@ -10,8 +10,8 @@ replace_one. That rests on the cells being disjoint and covering every row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
@@ -24,20 +24,21 @@ from shoal.data.schema import Schema
 from shoal.engine.base import Table
 from shoal.errors import UsageError
 from shoal.guarantee.unit import Unit
-from shoal.language.cells import CellSpec, TableAxis
+from shoal.language.cells import CellSpec, TableAxis, read_cells
+from shoal.language.condition.predicate import Predicate
 from shoal.policy.text.problem import excerpt
 from shoal.query.questions.base import (
     LinearQuery,
     Question,
     SingleQuery,
     Steps,
+    axes_of,
+    cell_of_rows,
     check_unit,
+    labels_of,
     normalize_where,
     parse_condition,
 )
-
-MOST_CELLS = 4_000_000
-"""A table with more cells is not made."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,11 @@ class Histogram(Question):
 
     Arguments  attribute: the attribute.
                level: a level of its hierarchy; edges: two or more edges in increasing order; values: the values to
-               count, all others in one cell. At most one of the three; every declared value has a cell if none is
-               given. where: a condition, as for `Count`; every row if not given.
-    Raises     UsageError where more than one of level, edges and values is given or one has the wrong type; when it is priced or
-               asked, UsageError or ParameterError where they do not fit the declared domain.
+               count, all others in one cell; bins: how many intervals of equal width. At most one of the four; every declared
+               value has a cell if none is given. where: a condition, as for `Count`; every row if not given.
+               bounds: with `bins`, where the first begins and the last ends; what lies beyond has cells of its own.
+    Raises     UsageError where more than one of level, edges, values and bins is given or one has the wrong type; when it is
+               priced or asked, UsageError or ParameterError where they do not fit the declared domain.
 
     >>> Histogram("age", edges=[18, 65]).to_saved()
     {'kind': 'histogram', 'attribute': 'age', 'edges': ['18', '65']}
@@ -64,6 +66,8 @@ class Histogram(Question):
     edges: tuple[str, ...] | None = None
     values: tuple[str, ...] | None = None
     where: str | None = None
+    bins: int | None = None
+    bounds: tuple[str | None, str | None] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -74,15 +78,16 @@ class Histogram(Question):
     @property
     def cells(self) -> CellSpec:
         """The cells of the histogram, as they were asked for."""
-        return CellSpec(self.attribute, self.level, self.edges, self.values)
+        return CellSpec(self.attribute, self.level, self.edges, self.values, self.bins, self.bounds)  # type: ignore[arg-type]
 
     def normalize(self, schema: Schema) -> Self:
         spec = self.cells.axis(schema).spec
-        return replace(self, edges=spec.edges, values=spec.values, where=normalize_where(self.where, schema))
+        where = normalize_where(self.where, schema)
+        return replace(self, edges=spec.edges, values=spec.values, where=where, bins=None, bounds=None)
 
     def resolve(self, schema: Schema, unit: Unit) -> SingleQuery:
         part = _HistogramQuery(
-            parse_condition(self.where, schema), check_unit(unit, schema), _axes(schema, (self.cells,))
+            parse_condition(self.where, schema), check_unit(unit, schema), axes_of(schema, (self.cells,))
         )
         return SingleQuery(self.canonical(schema), unit, (part,))
 
@@ -115,55 +120,28 @@ class Contingency(Question):
         if len(set(names)) != len(names):
             raise UsageError("contingency: an attribute comes twice", came=", ".join(names))
 
-    def to_saved(self) -> dict[str, Any]:
-        listed = [
-            {
-                key: list(value) if isinstance(value, tuple) else value
-                for key, value in asdict(cells).items()
-                if value is not None
-            }
-            for cells in self.attributes
-        ]
-        return {**super().to_saved(), "attributes": listed}
-
     def normalize(self, schema: Schema) -> Self:
-        specs = tuple(axis.spec for axis in _axes(schema, self.attributes))
+        specs = tuple(axis.spec for axis in axes_of(schema, self.attributes))
         return replace(self, attributes=specs, where=normalize_where(self.where, schema))
 
     def resolve(self, schema: Schema, unit: Unit) -> SingleQuery:
-        part = _TableQuery(
-            parse_condition(self.where, schema), check_unit(unit, schema), _axes(schema, self.attributes)
-        )
+        part = table_query(parse_condition(self.where, schema), unit, schema, self.attributes)
         return SingleQuery(self.canonical(schema), unit, (part,))
 
 
 def _cells(given: object) -> CellSpec:
     """The cells of one attribute: by its name, or as a mapping."""
-    if isinstance(given, CellSpec):
-        return given
     if isinstance(given, str):
         return CellSpec(given)
-    known = ("attribute", "level", "edges", "values")
-    if not isinstance(given, dict) or "attribute" not in given or not set(given) <= set(known):
-        raise UsageError(
-            "contingency: an attribute in an unknown form",
-            came=excerpt(given),
-            allowed=f"a name, or keys {', '.join(known)}",
-        )
-    return CellSpec(**given)
+    try:
+        return read_cells(given)
+    except UsageError as error:
+        raise UsageError(f"contingency: {error.wrong}", came=error.came, allowed=error.allowed) from None
 
 
-def _axes(schema: Schema, cells: Sequence[CellSpec]) -> tuple[TableAxis, ...]:
-    axes = tuple(each.axis(schema) for each in cells)
-    count = prod(map(len, axes))
-    if count > MOST_CELLS:
-        raise UsageError(
-            "a table with too many cells",
-            came=f"{count:,}",
-            allowed=f"{MOST_CELLS:,}",
-            fix="use coarser levels or edges",
-        )
-    return axes
+def table_query(where: Predicate, unit: Unit, schema: Schema, cells: Sequence[CellSpec]) -> LinearQuery:
+    """The counts of all cells of several attributes together."""
+    return _TableQuery(where, check_unit(unit, schema), axes_of(schema, cells))
 
 
 @dataclass(frozen=True)
@@ -171,6 +149,7 @@ class _TableQuery(LinearQuery):
     """One component for each cell, the last attribute fastest."""
 
     axes: tuple[TableAxis, ...]
+    has_cells: ClassVar[bool] = True
     steps: ClassVar[tuple[Fraction, ...]] = (Fraction(1),)
 
     @cached_property
@@ -189,9 +168,8 @@ class _TableQuery(LinearQuery):
     def linf(self) -> tuple[int, ...]:
         return (self.unit.max_rows,)
 
-    @property
-    def l1(self) -> int:
-        return self.unit.max_rows * (1 if self.unit.neighbours == "add_remove" else 2)
+    def l1(self, lengths: tuple[Fraction, ...]) -> Fraction:
+        return self.unit.max_rows * (1 if self.unit.neighbours == "add_remove" else 2) * lengths[0]
 
     @property
     def l0_of_row(self) -> int:
@@ -199,14 +177,18 @@ class _TableQuery(LinearQuery):
 
     def truth(self, table: Table) -> Steps:
         counts = table.count_by(self.columns)
-        cell = np.zeros(len(counts), dtype=np.int64)
-        for axis in self.axes:
-            place = self.columns.index(axis.attribute.name)
-            cell = cell * len(axis) + axis.codes(counts.values[place], counts.codes[place])
         kept = self.where.mask(counts)
         found = np.zeros(self.size, dtype=np.int64)
-        np.add.at(found, cell[kept], counts.counts[kept])
+        np.add.at(found, cell_of_rows(self.axes, counts)[kept], counts.counts[kept])
         return found
+
+    @property
+    def cell_labels(self) -> Iterator[tuple[tuple[str, str], ...]]:
+        return labels_of(self.axes)
+
+    @property
+    def cell_size(self) -> int:
+        return 1
 
     def finish(self, noisy: Sequence[int]) -> dict[str, Any]:
         """The labels of each attribute, and the counts cell by cell, the last attribute fastest."""

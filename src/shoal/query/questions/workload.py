@@ -12,11 +12,11 @@ from shoal.errors import UsageError
 from shoal.guarantee.unit import Unit
 from shoal.language.cells import parse_level
 from shoal.policy.text.problem import excerpt, nearest
-from shoal.query.questions.base import LinearQuery, Question, VectorQuery
-from shoal.query.questions.moments import Count, Mean, Sum, Variance
+from shoal.query.questions.base import MOST_CELLS, LinearQuery, Question, VectorQuery
+from shoal.query.questions.moments import Count, Mean, Ratio, Sum, Variance
 from shoal.query.questions.person import ValueOf
-from shoal.query.questions.quantile import Quantile
-from shoal.query.questions.tables import MOST_CELLS, Contingency, Histogram
+from shoal.query.questions.quantile import Bounds, Quantile
+from shoal.query.questions.tables import Contingency, Histogram
 
 MOST_TOGETHER = 1000
 """Questions of one vector."""
@@ -31,11 +31,11 @@ class Workload(Question):
     In a batch file it is the word `together`, or `workload`. Where one person can change several of the answers, one
     vector has less noise than the questions one by one at the same total cost.
 
-    Arguments  questions: a list of counts, sums, means, variances, histograms and contingency tables, as questions or
+    Arguments  questions: a list of counts, sums, means, variances, ratios, histograms and contingency tables, as questions or
     as mappings;
                each once, up to 1,000.
-    Raises     UsageError where the list is empty or too long, or contains a quantile, a question about one person or another
-               workload; when it is priced or asked, UsageError where a question is listed twice.
+    Raises     UsageError where the list is empty or too long, or contains a quantile, bounds, a question about one person or
+               another workload; when it is priced or asked, UsageError where a question is listed twice.
 
     >>> [each.word for each in Workload([Count(), {"sum": "stay"}]).questions]
     ['count', 'sum']
@@ -52,10 +52,10 @@ class Workload(Question):
             raise UsageError("together: too many questions", came=len(given), allowed=str(MOST_TOGETHER))
         read = tuple(each if isinstance(each, Question) else read_question(each) for each in given)
         for each in read:
-            if isinstance(each, Workload | Quantile | ValueOf):
+            if isinstance(each, Workload | Quantile | Bounds | ValueOf):
                 raise UsageError(
                     f"together: '{each.word}' cannot be part of a workload",
-                    allowed="count, sum, mean, variance, histogram, contingency",
+                    allowed="count, sum, mean, variance, ratio, histogram, contingency",
                     fix="write one flat list" if isinstance(each, Workload) else "ask it by itself",
                 )
         object.__setattr__(self, "questions", read)
@@ -94,7 +94,8 @@ def _have_disjoint_conditions(parts: Sequence[LinearQuery]) -> bool:
 
 
 KINDS: Mapping[str, type[Question]] = {
-    kind.word: kind for kind in (Count, Sum, Mean, Variance, Quantile, Histogram, Contingency, ValueOf, Workload)
+    kind.word: kind
+    for kind in (Count, Sum, Mean, Variance, Ratio, Quantile, Bounds, Histogram, Contingency, ValueOf, Workload)
 }
 """Every question by its word."""
 _OTHER_WORDS = {"table": "contingency", "workload": "together"}
@@ -106,17 +107,18 @@ def read_question(given: object) -> Question:
     There the word comes first, its options below it or beside it: {mean: {attribute: age, where: …}}, {mean: age, where: …}.
 
     >>> read_question({"mean": "age", "where": "sex = 'female'"})
-    Mean(attribute='age', where="sex = 'female'", step=None)
+    Mean(attribute='age', where="sex = 'female'", step=None, by=None, bounds=None)
     """
     if not isinstance(given, Mapping) or not given:
         raise UsageError(
             "a question is not a mapping", came=excerpt(given), allowed='such as {count: {where: "age >= 65"}}'
         )
     if "kind" in given:
-        return _kind(given["kind"]).from_options({key: value for key, value in given.items() if key != "kind"})
+        return _kind(given["kind"]).from_saved({key: value for key, value in given.items() if key != "kind"})
     (word, first), *rest = given.items()
     kind = _kind(word)
-    if any(key in KINDS or key in _OTHER_WORDS for key, _ in rest):
+    own = {each.name for each in fields(kind)}
+    if any(key not in own and (key in KINDS or key in _OTHER_WORDS) for key, _ in rest):
         raise UsageError("a question with more than one word", came=excerpt(list(given)), allowed=", ".join(KINDS))
     options: Any = first
     if rest:
