@@ -96,6 +96,8 @@ def test_show_in_json(book):
         "budget": {"epsilon": "3", "delta": "0.01"},
         "spent": {"epsilon": "2", "delta": "0.002"},
         "left": {"epsilon": "1", "delta": "0.008"},
+        "accounting": "basic",
+        "room": {"accounting": "basic", "epsilon": "1", "delta": "0.008"},
         "entries": 2,
         "releases": 1,
         "unbounded_releases": 0,
@@ -108,6 +110,35 @@ def test_show_in_json(book):
         "analysts": [],
     }
     assert (school["dataset"], school["budget"], school["left"]) == ("school", None, None)
+
+
+def test_gaussian_accounting_is_fixed_shown_and_forecast(book):
+    fix = ("ledger", "budget", "clinic", "--epsilon", "3", "--delta", "0.01", "--reason", "many questions")
+    fixed = answer(*fix, "--accounting", "gaussian", "--ledger", book)
+    assert (fixed["accounting"]["pairs"], fixed["accounting"]["gaussian"]) == ("0.003", "0.007")
+    assert fixed["room"]["accounting"] == "gaussian"
+    shown = shoal("ledger", "show", "clinic", "--ledger", book).stdout
+    assert "it may exceed the budget: accounting is Gaussian" in shown
+    assert "for questions: (1, 0.001) by the sum of epsilons" in shown
+    more = ("ledger", "forecast", "clinic", "--epsilon", "0.1", "--ledger", book)
+    assert answer(*more)["more"] == 10
+    told = shoal(*more).stdout
+    assert "10 more releases fit" in told
+    assert "questions at (0.1, 0): 10 more" in told
+    pure = (
+        "ledger",
+        "budget",
+        "clinic",
+        "--epsilon",
+        "3",
+        "--delta",
+        "0",
+        "--reason",
+        "none",
+        "--accounting",
+        "gaussian",
+    )
+    assert "needs a delta" in refused(*pure, "--ledger", book, code=2)["wrong"]
 
 
 def test_show_names_releases_without_a_bound(book):

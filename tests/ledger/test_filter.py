@@ -170,6 +170,7 @@ BUDGET = FilterBudget.of(1, "0.2", "0.5")
 MU = Fraction(math.sqrt(BUDGET.mu_squared)) * (1 - Fraction(1, 10**9))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("menu", "depth"),
     [

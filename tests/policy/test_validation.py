@@ -239,6 +239,15 @@ def test_a_budget_below_its_release():
     assert Policy.parse(edited(("epsilon: 3", "epsilon: 1"), ("delta: 1e-5", "delta: 1e-6"))).budget.epsilon == 1
 
 
+def test_gaussian_accounting_leaves_three_tenths_of_delta_for_releases():
+    named = ("delta: 1e-5}", "delta: 1e-5, accounting: gaussian}")
+    assert Policy.parse(edited(named)).budget.accounting == "gaussian"
+    assert Policy.parse(edited(named)).lock() == Policy.parse(edited()).lock()  # a release is the same under either
+    problem = the_problem(edited(("delta: 1e-5}", "delta: 2e-6, accounting: gaussian}")), "budget.delta", 17)
+    assert problem.allowed == "at least 1/300000, or `accounting: basic`"
+    assert the_problem(edited(("delta: 1e-5}", "delta: 1e-5, accounting: renyi}")), "budget.accounting", 17)
+
+
 def test_no_value_and_no_label_is_one_that_is_kept_for_something_else():
     def refusal(spec):
         text = "version: 1\ndataset: d\nunit: row\nneighbours: add_remove\nattributes:\n  a: " + spec

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from shoal.ledger.event import Budget
     from shoal.ledger.ledger import Ledger
     from shoal.ledger.look import Look
+    from shoal.ledger.room import Room
     from shoal.ledger.state import Account
 
     Left = dict[str | None, Budget | None]
@@ -138,14 +139,19 @@ def forecast_releases(
         cost = Cost.of(e, d, [(ApproxDP(e, d), 1)])
     with open_existing(ledger) as book:
         account, left = _account(book, *_dataset_names(book, dataset))
-    more = account.forecast(cost)
+    more, questions = account.forecast(cost), account.forecast_questions(cost)
     if as_json:
-        output.print_json({"dataset": dataset, "more": more, **_fields(account, left)})
+        output.print_json({"dataset": dataset, "more": more, "more_questions": questions, **_fields(account, left)})
     elif account.budget is None:
         output.print_line(f"'{dataset}' has no budget yet; its first charge fixes one")
     else:
         fit = "1 more release fits" if more == 1 else f"{more} more releases fit"
         output.print_line(f"{fit} into what is left of '{dataset}', at {cost.words()} each")
+        if account.filter is not None:
+            output.print_line(
+                f"questions at {cost.words()}: {questions} more, each chosen by the answers before it; with Gaussian noise "
+                "more fit (`shoal ask ... --share 1% --price`)"
+            )
 
 
 @command(
@@ -162,6 +168,11 @@ def forecast_releases(
 @click.option("--delta", required=True, metavar="D", help="The delta that may be spent in all.")
 @click.option("--reason", required=True, metavar="TEXT", help="Why; it stays in the record.")
 @click.option("--analyst", metavar="NAME", help="Fix the share of this analyst instead of the dataset's budget.")
+@click.option(
+    "--accounting",
+    type=click.Choice(["basic", "gaussian"]),
+    help="How costs add up: epsilon by epsilon, or so that many questions cost less together; as it is if left out.",
+)
 @click.option("--new-ledger", is_flag=True, help="Begin a new ledger at that path, with nothing spent.")
 @ledger_option
 @json_option
@@ -171,6 +182,7 @@ def set_budget(
     delta: str,
     reason: str,
     analyst: str | None,
+    accounting: str | None,
     new_ledger: bool,
     ledger: str | None,
     as_json: bool,
@@ -179,7 +191,7 @@ def set_budget(
     from shoal.ledger.event import Budget
     from shoal.ledger.ledger import open_ledger
 
-    fixed = Budget.of(numbers.read_number(epsilon, "epsilon"), numbers.read_number(delta, "delta"))
+    fixed = Budget.of(numbers.read_number(epsilon, "epsilon"), numbers.read_number(delta, "delta"), accounting)
     with open_ledger(ledger, new=new_ledger) as book:
         warn_of(book)
         recover_ledger(book)
@@ -246,6 +258,8 @@ def _fields(account: Account, lefts: Left) -> dict[str, object]:
         "budget": account.budget.to_saved() if account.budget else None,
         "spent": {"epsilon": exact_text(spent.epsilon), "delta": exact_text(spent.delta)},
         "left": _budget_fields(left),
+        "accounting": "basic" if account.filter is None else account.filter.to_saved(),
+        "room": None if account.room_for_questions is None else account.room_for_questions.to_json(),
         "composed_epsilon": account.total(),
         "entries": len(account.costs),
         "releases": account.releases,
@@ -259,7 +273,12 @@ def _fields(account: Account, lefts: Left) -> dict[str, object]:
         "sampled": None if account.rate is None else exact_text(account.rate),
         "ceiling": account.ceiling.to_saved() if account.ceiling else None,
         "analysts": [
-            {"name": share.name, "budget": share.budget.to_saved(), "left": _budget_fields(lefts[share.name])}
+            {
+                "name": share.name,
+                "budget": share.budget.to_saved(),
+                "left": _budget_fields(lefts[share.name]),
+                "room": share.room.to_json(),
+            }
             for share in account.analysts
         ],
     }
@@ -300,11 +319,11 @@ def _origin(account: Account) -> str:
 def _note_overspent(account: Account, analyst: str | None) -> None:
     """Say that a budget is less than what has been spent; a sample's questions are held to their ceiling."""
     if analyst is None:
-        spent, most, whose = account.spent, account.ceiling, ""
+        spent, room, whose = account.spent, account.room_for_questions, ""
     else:
         share = next(each for each in account.analysts if each.name == analyst)
-        spent, most, whose = share.spent, share.budget, f" by '{analyst}'"
-    if most is not None and (spent.epsilon > most.epsilon or spent.delta > most.delta):
+        spent, room, whose = share.spent, share.room, f" by '{analyst}'"
+    if room is not None and room.is_overspent:
         output.note(
             f"{spent.words()} has been spent already{whose}; nothing more can be charged{whose and ' to this share'}"
         )
@@ -324,20 +343,24 @@ def _print(account: Account, lefts: Left) -> None:
         (
             "spent",
             account.spent.words(),
-            f"the sum of {output.count_text(len(account.costs), 'charge')}; the budget limits it",
+            f"the sum of {output.count_text(len(account.costs), 'charge')}; {_limit_words(account)}",
         ),
         (
             "composed",
             "0" if composed is None else text_up(composed),
             "epsilon of all charges together at the same delta; for information",
         ),
-        ("left", _budget_text(lefts[None]), ""),
+        ("left", _budget_text(lefts[None]), _left_words(account.room_for_questions)),
         ("releases", str(account.releases), f"{account.unbounded} more without a bound" if account.unbounded else ""),
     ]
     if account.questions:
         rows.append(("questions", str(account.questions), "asked with `shoal ask`; what they cost is in the sum"))
     rows += [
-        ("  " + share.name, _budget_text(lefts[share.name]), f"left of {share.budget.words()}, or of the dataset")
+        (
+            "  " + share.name,
+            _budget_text(lefts[share.name]),
+            f"left of {share.budget.words()}, or of the dataset{_of_share(share.room)}",
+        )
         for share in account.analysts
     ]
     rows += [
@@ -346,6 +369,20 @@ def _print(account: Account, lefts: Left) -> None:
     ]
     output.print_line(account.dataset, bold=True)
     output.print_table(("", "", ""), rows)
+
+
+def _limit_words(account: Account) -> str:
+    """What holds the sum of all charges."""
+    return "the budget limits it" if account.filter is None else "it may exceed the budget: accounting is Gaussian"
+
+
+def _left_words(room: Room | None) -> str:
+    """What is left under each way of adding up, where there is more than one."""
+    return "" if room is None or room.filter is None else f"for questions: {room.words()}"
+
+
+def _of_share(room: Room) -> str:
+    return "" if room.filter is None else f"; {room.words()}"
 
 
 def _look_text(look: Look) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from shoal.guarantee.rounding import exact_text, text_down
@@ -40,10 +41,11 @@ class Room:
         after = self.state.after(cost.event, self.filter, self.most.epsilon)
         return after is not None and (after.basic or not basic)
 
-    def more(self, cost: Cost) -> int | None:
-        """How many entries of this cost fit one after another; None where nothing limits them."""
+    def more(self, cost: Cost, *, basic: bool = False) -> int | None:
+        """How many entries of this cost fit one after another; None where nothing limits them. `basic` is as for `fits`."""
         if self.filter is not None:
-            return self.state.more(cost.event, self.filter, self.most.epsilon)
+            state = replace(self.state, gaussian=False) if basic else self.state
+            return state.more(cost.event, self.filter, self.most.epsilon)
         pairs = ((self.left.epsilon, cost.epsilon), (self.left.delta, cost.delta))
         fits = [left // price for left, price in pairs if price]
         return int(min(fits)) if fits else None
@@ -57,6 +59,13 @@ class Room:
             return max((price / most for price, most in pairs if price), default=Fraction(0))
         return self.filter.part_used(cost.event, basic=self.state.basic, gaussian=self.state.gaussian)
 
+    @property
+    def is_overspent(self) -> bool:
+        """Whether more was spent than the budget allows, since it was lowered; then nothing more fits."""
+        if self.filter is not None:
+            return not (self.state.basic or self.state.gaussian)
+        return self.spent.epsilon > self.most.epsilon or self.spent.delta > self.most.delta
+
     def words(self) -> str:
         """What is left, in words: under each way of adding up."""
         if self.filter is None:
@@ -66,11 +75,9 @@ class Room:
         if self.state.basic:
             ways.append(f"({text_down(left.epsilon)}, {text_down(left.delta)}) by the sum of epsilons")
         if self.state.gaussian and self.filter.mu_squared:
-            ways.append(f"{self._percent(left.mu_squared)} % for Gaussian noise")
-        return " or ".join(ways) or "nothing"
-
-    def _percent(self, left: Fraction) -> str:
-        return "0" if self.filter is None else text_down(100 * left / self.filter.mu_squared, 3)
+            percent = text_down(100 * left.mu_squared / self.filter.mu_squared, 3)
+            ways.append(f"{percent} % for Gaussian noise{_one_count(left.mu_squared)}")
+        return ", or ".join(ways) or "nothing"
 
     def to_json(self) -> dict[str, object]:
         """What is left under each way, as exact text."""
@@ -84,6 +91,14 @@ class Room:
             "basic": self.state.basic,
             "gaussian": self.state.gaussian,
         }
+
+
+def _one_count(mu_squared: Fraction) -> str:
+    """What Gaussian noise of this mu^2 is worth: how near one count that a row changes by one could still be."""
+    if not mu_squared:
+        return ""
+    within = math.ceil(1.96 * math.sqrt(float(1 / mu_squared) + 2))
+    return f" (one count within about {within:,})"
 
 
 def difference(budget: Budget, spent: Budget) -> Budget:

@@ -120,8 +120,12 @@ class Account:
         return found.epsilon_at(at)
 
     def forecast(self, cost: Cost) -> int | None:
-        """How many more entries of this cost fit; None where no budget is set yet."""
-        return None if self.room is None else self.room.more(cost)
+        """How many more releases of this cost fit; None where no budget is set yet."""
+        return None if self.room is None else self.room.more(cost, basic=True)
+
+    def forecast_questions(self, cost: Cost) -> int | None:
+        """How many more questions of this cost fit, each chosen by the answers before it; None where no budget is set yet."""
+        return None if self.room_for_questions is None else self.room_for_questions.more(cost)
 
 
 def _cells(found: Composition) -> float:

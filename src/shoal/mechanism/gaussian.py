@@ -16,12 +16,14 @@ from shoal.chance.source import Source
 from shoal.errors import ParameterError, PreconditionError
 from shoal.guarantee.differential import ApproxDP
 from shoal.guarantee.noise import concentrated_delta
-from shoal.guarantee.rounding import Number, up
+from shoal.guarantee.rounding import Number, exact, text_up, up
 from shoal.mechanism.base import Sensitivity, Target, check_grid, check_scale
 from shoal.mechanism.noise import AdditiveNoise, Floats
 
 SUMMED = 20_000.0
 """Up to this many steps of standard deviation sums are taken term by term; beyond, the bound by concentrated DP."""
+MOST_EPSILON = 512
+"""Beyond it a scale is none."""
 SLACK = 1 + 1e-8
 """On sums in double precision: excess losses count from about 1e-6 epsilon on, and are right to 1e-15 epsilon."""
 NEGLECTED = 1e-305
@@ -66,6 +68,27 @@ class Gaussian(AdditiveNoise):
             )
         steps = check_grid(grid, sensitivity.components)
         return cls(sensitivity, steps, ApproxDP(*own), _least_scale(sensitivity, steps, *own))
+
+    @classmethod
+    def of_scale(cls, sensitivity: Sensitivity, grid: tuple[Fraction, ...], scale: float, delta: Fraction) -> Self:
+        """The noise of this scale, with the least epsilon that is proved for it at delta, rounded up to four digits."""
+
+        def keeps(epsilon: float) -> bool:
+            return proved_delta(sensitivity, grid, scale, exact(epsilon)) <= float(delta) * (1 - 1e-15)
+
+        low, high = 0.0, 1.0
+        while not keeps(high):
+            if high >= MOST_EPSILON:
+                raise ParameterError(
+                    "the noise is too small for any epsilon of meaning",
+                    came=f"a scale of {text_up(scale)}",
+                    fix="ask for less",
+                )
+            low, high = high, 2 * high
+        while high - low > 1e-5 * high:
+            middle = (low + high) / 2
+            low, high = (low, middle) if keeps(middle) else (middle, high)
+        return cls(sensitivity, grid, ApproxDP(exact(text_up(high)), delta), scale)
 
     def noise(self, source: Source, size: int) -> NDArray[np.int64]:
         if len(self.grid) == 1:

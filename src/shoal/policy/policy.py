@@ -268,7 +268,7 @@ def lock_of(asked: PolicyModel, schema: Schema, hashes: Mapping[str, str], popul
         },
         **({"treatments": lock_treatments(asked.treatments)} if asked.treatments else {}),
         "release": _lock_release(asked.release, schema, population) if asked.release else None,
-        "budget": asked.budget.model_dump(mode="json") if asked.budget else None,
+        "budget": asked.budget.model_dump(mode="json", exclude={"accounting"}) if asked.budget else None,
     }
     text = "\n".join(_lines(values, ())) + "\n"
     return Lock(text, hashlib.sha256(text.encode("utf-8")).hexdigest())

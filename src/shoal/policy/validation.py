@@ -488,8 +488,14 @@ def _sampling(asked: SamplingModel, release: ReleaseModel) -> Iterator[Problem]:
         )
 
 
+_PAIRS = Fraction(3, 10)
+"""The part of delta that Gaussian accounting leaves for releases."""
+
+
 def _budget(asked: BudgetModel, release: ReleaseModel) -> Iterator[Problem]:
     """The ceiling of the dataset is not below its first release, where that is charged."""
+    if asked.accounting == "gaussian" and not asked.delta:
+        yield Problem(("budget", "accounting"), "Gaussian accounting needs a delta", "gaussian", "basic")
     if not method_of(release).pays:
         return
     pairs = (("epsilon", asked.epsilon, release.epsilon), ("delta", asked.delta, release.delta))
@@ -497,3 +503,8 @@ def _budget(asked: BudgetModel, release: ReleaseModel) -> Iterator[Problem]:
         if cost is not None and ceiling < cost:
             allowed = f"at least release.{key}, {exact_text(cost)}"
             yield Problem(("budget", key), "the budget is below the release", exact_text(ceiling), allowed)
+            return
+    if asked.accounting == "gaussian" and release.delta is not None and release.delta > asked.delta * _PAIRS:
+        allowed = f"at least {exact_text(release.delta / _PAIRS)}, or `accounting: basic`"
+        wrong = "Gaussian accounting keeps 7/10 of delta for questions, and the rest is below the release"
+        yield Problem(("budget", "delta"), wrong, exact_text(asked.delta), allowed)

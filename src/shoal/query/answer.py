@@ -10,8 +10,9 @@ from math import isfinite, prod
 from typing import Any
 
 from shoal.errors import LedgerError, ShoalError, UsageError
-from shoal.guarantee.rounding import Number, exact, exact_text
+from shoal.guarantee.rounding import Number, exact, exact_text, text_up
 from shoal.ledger.event import Budget, Cost
+from shoal.ledger.room import Room
 from shoal.mechanism.base import check_confidence
 from shoal.query.price import Error, Offer, Outcome, premises_met
 from shoal.query.questions.base import CellEstimate
@@ -239,6 +240,8 @@ class Price:
     left: Budget | None
     unanswered: tuple[int, ...] = ()
     """Earlier charges of these questions to which no answer was recorded; they stand, and nothing is taken off for them."""
+    rooms: tuple[Room, ...] = ()
+    """What is left: of the dataset's budget, and of the analyst's share."""
 
     def __repr__(self) -> str:
         cost = "nothing: on record" if self.cost is None else self.cost.words()
@@ -255,7 +258,41 @@ class Price:
         """Whether the budget that is left allows the cost."""
         if self.cost is None or self.left is None:
             return True
+        if self.rooms:
+            return all(room.fits(self.cost) for room in self.rooms)
         return self.cost.epsilon <= self.left.epsilon and self.cost.delta <= self.left.delta
+
+    @property
+    def share(self) -> Fraction | None:
+        """The part of the whole budget that the cost uses, of the tightest one; None where that cannot be said."""
+        if self.cost is None:
+            return Fraction(0)
+        parts = [room.part_used(self.cost) for room in self.rooms]
+        return max((part for part in parts if part is not None), default=None) if None not in parts else None
+
+    @property
+    def more(self) -> int | None:
+        """How many more of this cost fit after this one; None where nothing limits them."""
+        if self.cost is None:
+            return None
+        fits = [many for room in self.rooms if (many := room.more(self.cost)) is not None]
+        return max(0, min(fits) - 1) if fits else None
+
+    def words(self) -> str:
+        """The price in words: what part of the budget it uses, and how many more like it fit.
+
+        >>> Price((), (), None, None).words()
+        'free: the answer is on record'
+        """
+        if self.cost is None:
+            return "free: the answer is on record"
+        share, more = self.share, self.more
+        if not self.fits:
+            return "does not fit into what is left of the budget"
+        if share is None or more is None:
+            return f"costs {self.cost.words()}"
+        after = "none like it fits after it" if more == 0 else f"about {more:,} more like it"
+        return f"uses {text_up(100 * share, 2)} % of the budget; {after}"
 
     @property
     def mechanism(self) -> str:
@@ -293,6 +330,9 @@ class Price:
             "free": self.free,
             "fits": self.fits,
             "left": None if self.left is None else self.left.to_saved(),
+            "share": None if self.share is None else float(self.share),
+            "more": self.more,
+            "rooms": [room.to_json() for room in self.rooms],
             "unanswered": list(self.unanswered),
         }
 

@@ -6,12 +6,14 @@ a batch file, YAML in which every value is the text that was typed.
 
 from __future__ import annotations
 
+import operator
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +22,14 @@ from shoal.errors import ParameterError, ShoalError, UsageError
 from shoal.guarantee.base import Guarantee
 from shoal.guarantee.compose import compose
 from shoal.guarantee.differential import DifferentialPrivacy
+from shoal.guarantee.noise import MOST_CHOICES, ConcentratedDP, NoisyTablesDP
 from shoal.guarantee.rounding import Number, exact, text_near, text_up
 from shoal.guarantee.safe_k.curve import check_delta
 from shoal.guarantee.unit import Unit
 from shoal.language.condition.predicate import Atom, Predicate
 from shoal.language.condition.sets import RankSet, Span, TextSet, ValueSet
 from shoal.ledger.event import Cost
+from shoal.ledger.filter import EventCost
 from shoal.policy.text.problem import RefusedPolicyError, excerpt
 from shoal.policy.text.reading import Tree, read_yaml
 from shoal.query.questions.base import Query, Question, VectorQuery
@@ -38,19 +42,24 @@ MOST = 10_000
 _DIGITS = 6
 _SAVED = Fraction(99, 100)
 """A composed total has to be below this part of the sum to be worth a delta."""
-_OPTIONS = ("epsilon", "delta", "mechanism", "prior")
+_OPTIONS = ("epsilon", "delta", "mechanism", "prior", "share", "within")
 _KEYS = ("version", "epsilon", "delta", "mechanism", "questions")
 
 
 @dataclass(frozen=True)
 class PricedQuestion:
-    """One question with the epsilon and delta at which it is asked, its mechanism and its prior."""
+    """One question with the epsilon and delta at which it is asked, its mechanism and its prior.
+
+    In place of an epsilon it may say the share of the budget that it is worth, or how far off its answer may be.
+    """
 
     question: Question
-    epsilon: Number
+    epsilon: Number | None = None
     mechanism: str = "auto"
     prior: Any = None
     delta: Number = 0
+    share: Number | None = None
+    within: Number | None = None
 
 
 @dataclass(frozen=True)
@@ -90,14 +99,14 @@ def _priced_question(given: Any, common: Mapping[str, Any]) -> PricedQuestion:
     if not rest:
         raise UsageError("a question of a batch has options but no question", came=", ".join(options))
     made = read_question(rest)
-    epsilon = options.get("epsilon", common["epsilon"])
-    if epsilon is None:
+    worth = [options.get(name) for name in ("share", "within")]
+    epsilon = options.get("epsilon", common["epsilon"] if worth == [None, None] else None)
+    if epsilon is None and worth == [None, None]:
         raise UsageError(
             "a question of a batch has no epsilon", came=made.word, fix="give each its own, or one for all"
         )
-    return PricedQuestion(
-        made, epsilon, options.get("mechanism", common["mechanism"]), options.get("prior"), options.get("delta", 0)
-    )
+    how = options.get("mechanism", common["mechanism"]), options.get("prior"), options.get("delta", 0)
+    return PricedQuestion(made, epsilon, *how, *worth)
 
 
 @contextmanager
@@ -125,25 +134,66 @@ def _level(text: Any) -> Any:
 # --- what a batch costs --------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class BatchPart:
+    """One question of a batch as its cost depends on it: what it asks, its guarantee, its curve, its cost in a filter."""
+
+    query: Query
+    guarantee: DifferentialPrivacy
+    curve: DifferentialPrivacy
+    event: EventCost
+
+    @classmethod
+    def of(cls, offered: Offered) -> BatchPart:
+        """The part of an offer, or of a query with the guarantee of its answer."""
+        if isinstance(offered, tuple):
+            query, guarantee = offered
+            return cls(query, guarantee, guarantee, EventCost.pair(*(guarantee.own or (Fraction(0), Fraction(1)))))
+        return offered
+
+
+Offered = BatchPart | tuple[Query, DifferentialPrivacy]
+
+
 @dataclass
 class _Group:
     """Questions of which each person can take part in one alone, with the largest guarantee among them."""
 
     members: DisjointGroup
-    guarantee: DifferentialPrivacy
-    rest: list[DifferentialPrivacy] = field(default_factory=list)
+    parts: list[BatchPart]
+
+    @property
+    def guarantee(self) -> DifferentialPrivacy:
+        return self.parts[0].guarantee
+
+    @property
+    def curve(self) -> DifferentialPrivacy:
+        """A curve that none of the parts exceeds; the first part's pair where their curves cannot be compared."""
+        curves = {part.curve for part in self.parts}
+        if len(curves) == 1:
+            return self.parts[0].curve
+        if all(isinstance(curve, NoisyTablesDP) for curve in curves):
+            choices = {choice for curve in curves if isinstance(curve, NoisyTablesDP) for choice in curve.choices}
+            return NoisyTablesDP(choices) if len(choices) <= MOST_CHOICES else self.guarantee
+        if all(isinstance(curve, ConcentratedDP) for curve in curves):
+            return ConcentratedDP(max(curve.rho for curve in curves if isinstance(curve, ConcentratedDP)))
+        return self.guarantee
 
 
-def cost(queries: Sequence[tuple[Query, DifferentialPrivacy]], unit: Unit, delta: Number | None = None) -> Cost:
+def cost(queries: Sequence[Offered], unit: Unit, delta: Number | None = None) -> Cost:
     """The cost of questions that were fixed in advance, as one charge.
 
-    Without a `delta` beyond what the questions need by themselves: the sum of all epsilons. With one: the composed
-    privacy-loss distribution at that delta (theorem `pld-composition`), if it saves a hundredth or more. Questions about
-    disjoint groups of people count as the largest of them (theorem `parallel-composition`).
+    Without a `delta` beyond what the questions need by themselves: the sum of all epsilons, or where there is Gaussian noise
+    what its curves compose to. With one: the composed privacy-loss distribution at that delta (theorem `pld-composition`), if
+    it saves a hundredth or more. Questions about disjoint groups of people count as the largest of them (theorem
+    `parallel-composition`).
     """
     if len(queries) > MOST:
         raise UsageError("a batch with too many questions", came=len(queries), allowed=f"{MOST:,}")
-    counted = Counter(part for group in _groups(queries, unit) for part in _charged_guarantees(group, unit))
+    groups = _groups([BatchPart.of(each) for each in queries], unit)
+    counted = Counter(part for group in groups for part in _charged_guarantees(group, unit))
+    curves = Counter(curve for group in groups for curve in [group.curve] * len(_charged_guarantees(group, unit)))
+    event = reduce(operator.add, (_event(group, unit) for group in groups))
     parts: list[tuple[Guarantee, int]] = list(counted.items())
     owned = [(part.own, n) for part, n in counted.items() if part.own is not None]
     basic = sum((own[0] * n for own, n in owned), Fraction(0))
@@ -155,11 +205,19 @@ def cost(queries: Sequence[tuple[Query, DifferentialPrivacy]], unit: Unit, delta
             came=text_near(total),
             allowed=f"{text_near(needed)} or more",
         )
-    if total == needed:
-        return Cost(basic, needed, tuple(parts))
-    composed = exact(text_up(compose(parts).epsilon_at(total), _DIGITS))
-    worth = composed <= basic * _SAVED
-    return Cost(composed, total, tuple(parts)) if worth else Cost(basic, needed, tuple(parts))
+    added = Cost(basic, needed, tuple(parts), event.charged_as(basic, needed))
+    if total == needed and curves == counted:
+        return added
+    composed = exact(text_up(compose(curves.items()).epsilon_at(total), _DIGITS))
+    if composed > basic * _SAVED:
+        return added
+    return Cost(composed, total, tuple(curves.items()), event.charged_as(composed, total))
+
+
+def _event(group: _Group, unit: Unit) -> EventCost:
+    """What a group costs in a privacy filter: each number is the largest of its parts; twice that where a person is replaced."""
+    largest = reduce(EventCost.largest, (part.event for part in group.parts))
+    return largest if len(_charged_guarantees(group, unit)) == 1 else largest + largest
 
 
 def _charged_guarantees(group: _Group, unit: Unit) -> list[DifferentialPrivacy]:
@@ -167,25 +225,26 @@ def _charged_guarantees(group: _Group, unit: Unit) -> list[DifferentialPrivacy]:
 
     A person who is replaced leaves the rows of one query and enters those of another.
     """
-    return [group.guarantee] if unit.neighbours == "add_remove" else [group.guarantee, *group.rest[:1]]
+    most = 1 if unit.neighbours == "add_remove" else 2
+    return [part.guarantee for part in group.parts[:most]]
 
 
-def _groups(queries: Sequence[tuple[Query, DifferentialPrivacy]], unit: Unit) -> list[_Group]:
+def _groups(queries: Sequence[BatchPart], unit: Unit) -> list[_Group]:
     """Each query in the first group from all of whose members it is disjoint; queries with the largest epsilon come first.
 
     They are sorted by exact fractions, because two that are equal as floats may differ, and the first of a group is its cost.
     """
     groups: list[_Group] = []
     work = WorkLimit()
-    for each, guarantee in sorted(queries, key=lambda pair: -_own(pair[1])):
-        one = ConditionRanges.of(each)
+    for each in sorted(queries, key=lambda part: -_own(part.guarantee)):
+        one = ConditionRanges.of(each.query)
         for group in groups if unit.max_rows == 1 and work.left else ():
-            alike = type(group.guarantee) is type(guarantee) and _delta(group.guarantee) == _delta(guarantee)
+            alike = type(group.guarantee) is type(each.guarantee) and _delta(group.guarantee) == _delta(each.guarantee)
             if alike and group.members.admit(one, work):
-                group.rest.append(guarantee)
+                group.parts.append(each)
                 break
         else:
-            group = _Group(DisjointGroup(), guarantee)
+            group = _Group(DisjointGroup(), [each])
             group.members.admit(one, work)
             groups.append(group)
     return groups

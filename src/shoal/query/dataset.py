@@ -124,7 +124,7 @@ def register(
         _rate(policy, sampled),
     )
     named = policy.budget
-    wanted = budget if named is None else Budget.of(named.epsilon, named.delta)
+    wanted = budget if named is None else Budget.of(named.epsilon, named.delta, named.accounting)
     if budget is not None and wanted != budget:
         raise BudgetError(
             "the budget differs from the policy's", came=budget.words(), allowed=wanted.words() if wanted else None,

@@ -15,11 +15,13 @@ from shoal.chance.source import Source
 from shoal.engine.base import Table
 from shoal.errors import ParameterError, PreconditionError, ShoalError, UsageError
 from shoal.guarantee.differential import ApproxDP, DifferentialPrivacy, PureDP
-from shoal.guarantee.rounding import Number, exact, exact_text, text_up
+from shoal.guarantee.noise import LARGEST_RHO, LARGEST_SIGMA, LEAST_SIGMA, ConcentratedDP, NoisyTablesDP
+from shoal.guarantee.rounding import GUARD, Number, decimal, exact, exact_text, precise, text_down, text_up, up
 from shoal.guarantee.safe_k.curve import check_delta
 from shoal.guarantee.theorem import PremiseAnswer, PremiseStatus, theorem
 from shoal.ledger.event import Cost, refuse_unwritable
-from shoal.mechanism.base import Target, check_multiples
+from shoal.ledger.filter import LEFT_OUT, EventCost
+from shoal.mechanism.base import Target, check_grid, check_multiples
 from shoal.mechanism.exponential import Exponential
 from shoal.mechanism.gaussian import Gaussian
 from shoal.mechanism.laplace import Laplace
@@ -93,6 +95,9 @@ _EXTREME = Fraction(10) ** 290
 """The largest sensitivity, which leaves room in a float for the error at the least epsilon."""
 _SQUARED = Fraction(10) ** 150
 """The largest sensitivity where it is squared."""
+_MOST_CHANGED = 1_000
+"""Numbers that one unit may change for the exact curve of their noise; beyond, the one by rho, which is as good there."""
+_SHORT = 12
 _SAME = 1 + 1e-6
 """Expected errors that differ by less are the same, and the simpler mechanism is taken."""
 
@@ -198,7 +203,17 @@ class Offer(ABC):
         own = self.guarantee.own
         if own is None:
             raise UsageError("a guarantee without an (epsilon, delta) of its own", came=self.guarantee.kind)
-        return Cost.of(own[0], own[1], [(self.guarantee, 1)])
+        return Cost.of(own[0], own[1], [(self.curve, 1)], self.filtered)
+
+    @property
+    def filtered(self) -> EventCost | None:
+        """What it costs in a privacy filter, where that is less than (epsilon, delta) say."""
+        return None
+
+    @property
+    def curve(self) -> DifferentialPrivacy:
+        """The whole curve, where more is known than (epsilon, delta); it composes to less."""
+        return self.guarantee
 
 
 @dataclass(frozen=True)
@@ -237,6 +252,27 @@ class NoiseOffer(Offer):
             Error(name, float(expected[i]), float(within[i]), "exact", None if at_once is None else float(at_once[i]))
             for i, name in enumerate(names)
         )
+
+    @property
+    def filtered(self) -> EventCost | None:
+        noise = self.noise
+        if not isinstance(noise, Gaussian) or self.guarantee.own is None:
+            return None
+        moved = noise.sensitivity.l2_squared_on(noise.grid)
+        rest = Fraction(noise.scale) ** 2 - LEFT_OUT * max(noise.grid) ** 2
+        return EventCost.discrete_gaussian(*self.guarantee.own, moved, rest, noise.sensitivity.l0)
+
+    @property
+    def curve(self) -> DifferentialPrivacy:
+        noise = self.noise
+        if not isinstance(noise, Gaussian):
+            return self.guarantee
+        sensitivity, sigma = noise.sensitivity, Fraction(noise.scale) / noise.grid[0]
+        one_step = len(noise.grid) == 1 and max(sensitivity.linf_steps(noise.grid)) == 1
+        if one_step and LEAST_SIGMA <= sigma <= LARGEST_SIGMA and sensitivity.l0 <= _MOST_CHANGED:
+            return NoisyTablesDP([(sensitivity.l0, exact(text_down(sigma, _SHORT)))])
+        rho = sensitivity.l2_squared_on(noise.grid) / (2 * Fraction(noise.scale) ** 2)
+        return ConcentratedDP(exact(text_up(rho, _SHORT))) if rho <= LARGEST_RHO / 2 else self.guarantee
 
     @property
     def _vector(self) -> bool:
@@ -483,6 +519,17 @@ def offer(
         raise refused or _no_mechanism()
     least = min(each.score for each in found) * _SAME
     return next(each for each in found if each.score <= least)
+
+
+def gaussian_offer(query: VectorQuery, mu_squared: Fraction, delta: Fraction) -> NoiseOffer:
+    """Gaussian noise that costs this mu^2 in a privacy filter; its own epsilon is the one at delta, rounded up."""
+    _refuse_extreme(query)
+    sensitivity, grid = query.scaled_sensitivity, check_grid(query.scaled_grid, query.components)
+    square = sensitivity.l2_squared_on(grid) / mu_squared + LEFT_OUT * max(grid) ** 2
+    with precise():
+        scale = up(decimal(square).sqrt() * (1 + GUARD))
+    noise = Gaussian.of_scale(sensitivity, grid, scale, delta)
+    return _noise_offer(query, "gaussian", noise, scaled=True)
 
 
 def _possible_offers(query: Query, target: Target, prior: AnalystPrior | None) -> dict[str, Callable[[], Offer]]:

@@ -31,18 +31,20 @@ from shoal.guarantee.rounding import Number
 from shoal.ledger import refusals
 from shoal.ledger.event import Budget, Cost
 from shoal.ledger.ledger import Ledger, open_ledger
-from shoal.ledger.state import Account
+from shoal.ledger.room import Room
+from shoal.ledger.state import Account, filter_of
 from shoal.policy.policy import Policy
 from shoal.policy.text.problem import excerpt
 from shoal.query import batch as batches
 from shoal.query import dataset as datasets
 from shoal.query.answer import Answer, Price
-from shoal.query.batch import PricedQuestion
+from shoal.query.batch import BatchPart, PricedQuestion
 from shoal.query.dataset import Dataset
 from shoal.query.price import Offer, offer
 from shoal.query.prior import AnalystPrior, resolve_prior
 from shoal.query.questions.base import Query, Question
 from shoal.query.questions.workload import read_question
+from shoal.query.spend import find_offer
 
 _LONGEST_NAME = 100
 
@@ -168,40 +170,78 @@ class Session:
         """What questions may still cost; None before a first charge fixes the session's budget."""
         return self._ledger.left(self.dataset.name, self.analyst) or self._budget
 
+    @property
+    def rooms(self) -> tuple[Room, ...]:
+        """What is left under each way of adding up: of the dataset's budget, and of the analyst's share."""
+        rooms = self._ledger.rooms(self.dataset.name, self.analyst)
+        if rooms or self._budget is None:
+            return rooms
+        return (Room(self._budget, Budget.of(0, 0), filter_of(self._budget)),)
+
     # --- asking --------------------------------------------------------------------------------------------------
 
     def price(
-        self, question: object, epsilon: Number, mechanism: str = "auto", prior: object = None, delta: Number = 0
+        self,
+        question: object,
+        epsilon: Number | None = None,
+        mechanism: str = "auto",
+        prior: object = None,
+        delta: Number = 0,
+        *,
+        share: Number | None = None,
+        within: Number | None = None,
     ) -> Price:
-        """Price and expected error before running: nothing is charged, no row is read."""
-        prepared = self._prepare(PricedQuestion(_question(question), epsilon, mechanism, prior, delta))
+        """Price and expected error before running: nothing is charged, no row is read.
+
+        What the question may cost is said once: by `epsilon`, by the `share` of the budget ("1%"), or by how far off the
+        answer may be in 95 of 100 cases (`within`).
+        """
+        prepared = self._prepare(PricedQuestion(_question(question), epsilon, mechanism, prior, delta, share, within))
         found = self._on_record(prepared)
         cost = None if found else prepared.offer.cost
         unanswered = () if found else self._unanswered([prepared])
-        return Price((prepared.query.identity,), (found or prepared.offer,), cost, self.left, unanswered)
+        return Price((prepared.query.identity,), (found or prepared.offer,), cost, self.left, unanswered, self.rooms)
 
     def recorded_epsilon(
-        self, question: object, epsilon: Number, mechanism: str = "auto", prior: object = None, delta: Number = 0
+        self,
+        question: object,
+        epsilon: Number | None = None,
+        mechanism: str = "auto",
+        prior: object = None,
+        delta: Number = 0,
+        *,
+        share: Number | None = None,
+        within: Number | None = None,
     ) -> Fraction | None:
         """The largest epsilon below this one at which the very question was answered; None where it is new or would be free.
 
         That answer is given again for nothing; asking for a better one costs its full price.
         """
-        prepared = self._prepare(PricedQuestion(_question(question), epsilon, mechanism, prior, delta))
+        prepared = self._prepare(PricedQuestion(_question(question), epsilon, mechanism, prior, delta, share, within))
         if prepared.key is None or self._on_record(prepared) is not None:
             return None
         found = self._ledger.recorded_answers(self.dataset.name, prepared.key, self.dataset.identity)
         return max((each.epsilon for each in found), default=None)
 
     def ask(
-        self, question: object, epsilon: Number, mechanism: str = "auto", prior: object = None, delta: Number = 0
+        self,
+        question: object,
+        epsilon: Number | None = None,
+        mechanism: str = "auto",
+        prior: object = None,
+        delta: Number = 0,
+        *,
+        share: Number | None = None,
+        within: Number | None = None,
     ) -> Answer:
         """One answer, charged before it is drawn; free if the same question was answered before at this epsilon or more.
 
         `mechanism` is laplace, optimal, gaussian (with a delta), refinement (with a prior) or auto: the one with the
-        smallest expected error, which depends on question, epsilon and prior alone.
+        smallest expected error, by question, budget, epsilon and prior alone. In place of an `epsilon`, `share` says
+        which part of the budget the answer is worth ("1%"), and `within` how far off it may be in 95 of 100 cases; `auto` then
+        takes Gaussian noise, too, where the accounting of the budget is Gaussian.
         """
-        prepared = self._prepare(PricedQuestion(_question(question), epsilon, mechanism, prior, delta))
+        prepared = self._prepare(PricedQuestion(_question(question), epsilon, mechanism, prior, delta, share, within))
         found = self._on_record(prepared)
         if found is not None:
             return found
@@ -218,7 +258,7 @@ class Session:
         cost = self._cost(missing, delta) if missing else None
         offers = tuple(old or each.offer for each, old in zip(prepared, found, strict=True))
         identities = tuple(each.query.identity for each in prepared)
-        return Price(identities, offers, cost, self.left, self._unanswered(missing))
+        return Price(identities, offers, cost, self.left, self._unanswered(missing), self.rooms)
 
     def batch(
         self, questions: Sequence[object], epsilon: Number | None = None, delta: Number | None = None
@@ -265,7 +305,7 @@ class Session:
         query = ask.question.resolve(self.dataset.schema, self.dataset.unit)
         _refuse_unwritable(query.identity)
         prior = resolve_prior(ask.prior, query)
-        chosen = offer(query, ask.epsilon, ask.delta, ask.mechanism, prior)
+        chosen = find_offer(query, ask, prior, self.rooms)
         if chosen.mechanism != "refinement" or prior is None:
             return PreparedQuestion(query, chosen, query.identity, prior)
         key = None if prior.text is None else f"{query.identity} given {prior.text}"
@@ -290,8 +330,10 @@ class Session:
         return prepared
 
     def _cost(self, prepared: Sequence[PreparedQuestion], delta: Number | None) -> Cost:
-        pairs = [(each.query, each.offer.guarantee) for each in prepared]
-        return batches.cost(pairs, self.dataset.unit, delta)
+        parts = [
+            BatchPart(each.query, each.offer.guarantee, each.offer.curve, each.offer.cost.event) for each in prepared
+        ]
+        return batches.cost(parts, self.dataset.unit, delta)
 
     def _on_record(self, prepared: PreparedQuestion) -> Answer | None:
         """The best answer that was given to this question about this table, at this epsilon or more.

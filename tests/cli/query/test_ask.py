@@ -276,3 +276,23 @@ def test_a_question_that_was_charged_in_vain_is_told_and_charged_again(clinic, t
     again = shoal(*clinic(*OLD))
     assert "without an answer" not in again.stderr
     assert spent(tmp_path) == Fraction(2, 10)
+
+
+def test_a_share_of_the_budget_and_an_error_are_prices(tmp_path):
+    text = POLICY.replace(
+        "budget: {epsilon: 1, delta: 1e-6}", "budget: {epsilon: 3, delta: 1e-5, accounting: gaussian}"
+    )
+    assert shoal(*registered(tmp_path, text)).exit_code == 0
+    ask = ("ask", "clinic", "count", "age >= 65", "--ledger", tmp_path / "ledger.sqlite")
+    price = shoal(*ask, "--share", "1%", "--price").stdout
+    assert "gaussian" in price
+    assert "uses 1 % of the budget; about 99 more like it" in " ".join(price.split())
+    fields = answer(*ask, "--within", "28", "--price")
+    assert fields["questions"][0]["errors"][0]["within_95"] <= 28
+    assert 0 < fields["share"] < 0.01
+    assert (fields["more"] > 99, fields["rooms"][0]["accounting"]) == (True, "gaussian")
+    assert shoal(*ask, "--share", "1%").exit_code == 0
+    shown = shoal("dataset", "show", "clinic", "--ledger", tmp_path / "ledger.sqlite").stdout
+    assert "99 % for Gaussian noise" in " ".join(shown.split())
+    assert refused(*ask, "--share", "1%", "--epsilon", ".1", code=2)["came"] == "epsilon and share"
+    assert refused(*ask, code=2)["came"] == "none"

@@ -14,6 +14,7 @@ from shoal.cli.terminal import output
 
 if TYPE_CHECKING:
     from shoal.ledger.event import Budget
+    from shoal.ledger.room import Room
     from shoal.query.answer import Answer, Price
     from shoal.query.price import Error, Offer
     from shoal.query.session import Session
@@ -32,7 +33,7 @@ def print_answer(answer: Answer, session: Session) -> None:
     cost = "nothing: it is on record" if answer.free else _cost(answer)
     rows = [("question", question_text(answer.question)), ("mechanism", answer.mechanism), *_parts(answer)]
     rows += [*_errors(answer), *_scope(answer)]
-    rows += [("cost", cost), *left_rows(session.left, session.analyst), ("ledger", session.ledger)]
+    rows += [("cost", cost), *left_rows(session.left, session.analyst, session.rooms), ("ledger", session.ledger)]
     output.print_facts(rows)
 
 
@@ -44,7 +45,8 @@ def print_price(price: Price, analyst: str | None) -> None:
         output.print_facts([*rows, *_errors(offer), *_scope(offer)])
     cost = price.cost
     text = "nothing: it is on record" if cost is None else f"({_exact(cost.epsilon)}, {_exact(cost.delta)})"
-    output.print_facts([("cost     ", text), *left_rows(price.left, analyst)])
+    uses = [] if cost is None or not price.fits else [("", price.words())]
+    output.print_facts([("cost     ", text), *uses, *left_rows(price.left, analyst, price.rooms)])
     if not price.fits:
         output.warn("the budget that is left does not cover it: it would be refused")
 
@@ -63,7 +65,8 @@ def print_batch(answers: Sequence[Answer], price: Price, session: Session) -> No
         if cost is None
         else f"({_exact(cost.epsilon)}, {_exact(cost.delta)}), charged once"
     )
-    output.print_facts([("cost", text), *left_rows(session.left, session.analyst), ("ledger", session.ledger)])
+    left = left_rows(session.left, session.analyst, session.rooms)
+    output.print_facts([("cost", text), *left, ("ledger", session.ledger)])
 
 
 def question_text(question: str) -> str:
@@ -240,9 +243,13 @@ def _exact(value: Fraction) -> str:
     return exact_text(value)
 
 
-def left_rows(left: Budget | None, analyst: str | None) -> list[tuple[str, str]]:
-    """A line that says what may still be spent; none where the dataset has no budget."""
+def left_rows(left: Budget | None, analyst: str | None, rooms: Sequence[Room] = ()) -> list[tuple[str, str]]:
+    """Lines that say what may still be spent; none where the dataset has no budget."""
     name = "left" if analyst is None else f"left to {analyst}"
+    if any(room.filter is not None for room in rooms):
+        whose = ["", "of the analyst's share: "]
+        texts = [words + room.words() for words, room in zip(whose, rooms, strict=False)]
+        return list(zip([name, ""], texts, strict=False))
     return [] if left is None else [(name, budget_text(left))]
 
 

@@ -38,6 +38,8 @@ class AskOptions:
     delta: str | None = None
     mechanism: str = "auto"
     prior: str | None = None
+    share: str | None = None
+    within: str | None = None
 
     def open_session(self, stage: Stage = silent) -> Session:
         """Open the dataset; it is refused before its table is opened, of which `stage` is told."""
@@ -52,6 +54,10 @@ class AskOptions:
     def read_epsilon(self) -> Fraction | None:
         """What each question may cost."""
         return None if self.epsilon is None else numbers.read_number(self.epsilon, "epsilon")
+
+    def read_within(self) -> Fraction | None:
+        """How far off the answer may be."""
+        return None if self.within is None else numbers.read_number(self.within, "within")
 
     def read_delta(self) -> Fraction | None:
         """What it may cost beside epsilon."""
@@ -71,9 +77,20 @@ class AskOptions:
 _where = click.option("--where", metavar="CONDITION", help="Only rows that satisfy it.")
 
 
-_epsilon = click.option(
-    "--epsilon", required=True, metavar="E", help="The price of the question; a smaller one means more noise."
-)
+def _epsilon(function: Any) -> Any:
+    """What a question may cost, said in one of three ways."""
+    options = (
+        click.option("--epsilon", metavar="E", help="The price of the question; a smaller one means more noise."),
+        click.option(
+            "--share", metavar="PART", help="In place of --epsilon: the part of the budget to use, such as 1%."
+        ),
+        click.option(
+            "--within", metavar="X", help="In place of --epsilon: how far off the answer may be in 95 of 100 cases."
+        ),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
 
 
 def _options(*own: Decorator) -> Decorator:
@@ -223,11 +240,11 @@ def variance(dataset: str, attribute: str, where: str | None, **shared: Any) -> 
     next_step=_NEXT,
 )
 @click.argument("attribute")
-@click.argument("share", metavar="Q")
+@click.argument("at", metavar="Q")
 @_options(_epsilon, _where)
-def quantile(dataset: str, attribute: str, share: str, where: str | None, **shared: Any) -> None:
+def quantile(dataset: str, attribute: str, at: str, where: str | None, **shared: Any) -> None:
     """Find the value of ATTRIBUTE with a share Q of the rows at or below it; 0.5 is the median."""
-    q = numbers.read_number(share, "q")
+    q = numbers.read_number(at, "q")
     _ask({"quantile": {"attribute": attribute, "q": q, **_rows(where)}}, AskOptions(dataset, **shared))
 
 
@@ -333,23 +350,24 @@ def _ask(question: dict[str, Any], options: AskOptions) -> None:
     from shoal.guarantee.rounding import text_near
     from shoal.query.questions.workload import read_question
 
-    epsilon, delta = options.read_epsilon() or Fraction(0), options.read_delta() or Fraction(0)
-    terms = (read_question(question), epsilon, options.mechanism, options.read_prior(), delta)
+    delta = options.read_delta() or Fraction(0)
+    terms = (read_question(question), options.read_epsilon(), options.mechanism, options.read_prior(), delta)
+    worth: dict[str, Any] = {"share": options.share, "within": options.read_within()}
     shown = progress.LaterStage()
     with options.open_session(shown) as session:
-        before = session.recorded_epsilon(*terms)
+        before = session.recorded_epsilon(*terms, **worth)
         if before is not None:
             output.note(
                 f"this very question was answered at epsilon {text_near(before)}; asking for that answer again costs nothing, "
                 "a better answer costs its full price"
             )
-        price = session.price(*terms)
+        price = session.price(*terms, **worth)
         _warn(session, price)
         if options.price:
             _print_price(price, session, options)
             return
         with progress.stages("asking") as shown.watcher:
-            answer = session.ask(*terms)
+            answer = session.ask(*terms, **worth)
         output.note_effect(_RECORDED)
         if options.as_json:
             output.print_json({"dataset": options.dataset, **answer.to_json(), **_budget_fields(session)})

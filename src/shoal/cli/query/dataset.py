@@ -20,6 +20,7 @@ from shoal.errors import BudgetError, UsageError
 if TYPE_CHECKING:
     from shoal.ledger.event import Budget
     from shoal.ledger.ledger import Ledger
+    from shoal.ledger.room import Room
     from shoal.ledger.state import Account
     from shoal.query.dataset import Dataset
 
@@ -103,6 +104,7 @@ class BudgetView:
     spent: Budget
     left: Budget | None
     shares_left: dict[str, Budget | None]
+    rooms: tuple[Room, ...] = ()
 
 
 @command(
@@ -139,6 +141,7 @@ def show_dataset(name: str | None, analyst: str | None, ledger: str | None, as_j
             account.spent if own is None else own.spent,
             book.left(name, analyst),
             {share.name: book.left(name, share.name) for share in account.analysts},
+            book.rooms(name, analyst),
         )
         url = book.url
     if as_json:
@@ -184,6 +187,7 @@ def _fields(dataset: Dataset, view: BudgetView, url: str) -> dict[str, Any]:
         "ledger": url,
         "spent": view.spent.to_saved(),
         "left": _budget_fields(view.left),
+        "rooms": [room.to_json() for room in view.rooms],
         "questions": account.questions,
         "releases": account.releases,
         "composed_epsilon": _compose(account),
@@ -212,7 +216,7 @@ def _print(dataset: Dataset, view: BudgetView, url: str) -> None:
         (f"spent{by_all}", f"{account.spent.words()}   {counts}"),
         ("composed", _composed_text(account)),
         *([] if analyst is None else [(f"spent by {analyst}", view.spent.words())]),
-        *left_rows(view.left, analyst or ("all" if account.analysts else None)),
+        *left_rows(view.left, analyst or ("all" if account.analysts else None), view.rooms),
     ]
     if account.unbounded:
         rows.append(

@@ -137,6 +137,9 @@ class UnitModel(PolicyPart):
         return Unit.person(self.column, self.max_rows, neighbours)
 
 
+_Accounting = Annotated[Literal["basic", "gaussian"], BeforeValidator(Word("basic", "gaussian"))]
+
+
 class BudgetModel(PolicyPart):
     """The ceiling on all releases of the dataset together."""
 
@@ -144,6 +147,11 @@ class BudgetModel(PolicyPart):
 
     epsilon: Epsilon = Field(description="The most that all releases of this dataset may cost together.")
     delta: Delta = Field(description="The delta of all releases together.")
+    accounting: _Accounting | None = Field(
+        default=None,
+        description="How costs add up: `basic`, epsilon by epsilon, or `gaussian`, by which many questions cost less together; "
+        "it keeps 7/10 of delta for them. What is on record where it is left out, at first `basic`.",
+    )
 
 
 def _version(value: Any) -> int:

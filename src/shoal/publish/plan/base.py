@@ -177,7 +177,7 @@ class Plan(ABC):
     def budget(self) -> Budget | None:
         """The ceiling that the policy names for the dataset; None where it names none or nothing is charged."""
         asked = self.policy.budget
-        return None if asked is None or self.cost is None else Budget.of(asked.epsilon, asked.delta)
+        return None if asked is None or self.cost is None else Budget.of(asked.epsilon, asked.delta, asked.accounting)
 
     def price(self) -> Cost:
         """What the ledger is charged; PolicyError for a method that has no price."""
