@@ -21,7 +21,7 @@ from typing import Any, TypedDict, Unpack
 
 from shoal.errors import ParameterError, UsageError
 from shoal.guarantee.rounding import Number
-from shoal.language.cells import CellSpec, parse_level
+from shoal.language.cells import CellSpec, parse_level, read_groups
 from shoal.language.condition.plain import Where
 from shoal.language.result import Result
 from shoal.policy.text.problem import excerpt
@@ -38,6 +38,10 @@ class PriceTerms(TypedDict, total=False):
 
     epsilon: Number
     delta: Number
+    share: Number
+    """In place of epsilon: which part of the budget the answer is worth, such as "1%"."""
+    within: Number
+    """In place of epsilon: how far off the answer may be in 95 of 100 cases."""
     mechanism: str
 
 
@@ -171,45 +175,13 @@ class QueryInterface(ABC):
                 "the level of an interval is not between 0 and 1", came=excerpt(level), allowed="above 0 and below 1"
             )
         by = options.get("by")
-        return self._answer(kind, {**options, "by": None if by is None else group_cells(by)}, float(level), price)
+        return self._answer(kind, {**options, "by": read_groups(by)}, float(level), price)
 
 
 def _name(attribute: object) -> str:
     if not isinstance(attribute, str):
         raise UsageError("an attribute is named by a text", came=excerpt(attribute))
     return attribute
-
-
-def group_cells(by: Groups) -> tuple[CellSpec, ...]:
-    """The cells of each attribute that forms groups, in one form; UsageError for what is none, or for one that comes twice."""
-    several: object = [by] if isinstance(by, str | CellSpec | Mapping) else by
-    given = list(several) if isinstance(several, list | tuple) else []
-    if not given:
-        raise UsageError(
-            "groups of an unknown form", came=excerpt(by), allowed="an attribute such as 'age@2', or a list of them"
-        )
-    found = tuple(_cells(each) for each in given)
-    names = [each.attribute for each in found]
-    if len(set(names)) != len(names):
-        raise UsageError("an attribute comes twice among the groups", came=", ".join(names))
-    return found
-
-
-def _cells(given: object) -> CellSpec:
-    if isinstance(given, CellSpec):
-        return given
-    if isinstance(given, str):
-        return CellSpec(**parse_level(given))
-    if isinstance(given, Mapping) and "attribute" in given:
-        known = CellSpec.__dataclass_fields__
-        if set(given) <= set(known):
-            named = {**given, **parse_level(given["attribute"])} if isinstance(given["attribute"], str) else {**given}
-            return CellSpec(**named)
-    raise UsageError(
-        "cells of an unknown form",
-        came=excerpt(given),
-        allowed=f"a name, or a mapping with the keys {', '.join(CellSpec.__dataclass_fields__)}",
-    )
 
 
 def question_words(kind: str, options: Mapping[str, Any]) -> str:

@@ -309,6 +309,12 @@ class Ledger:
         """The answers that were given to a question about this very table, the oldest first."""
         return list(self._trusted_state().account(dataset).answers.get((table, question), ()))
 
+    def answers(self, dataset: str, table: str) -> list[RecordedAnswer]:
+        """Every answer that was given about this very table, the oldest first."""
+        known = self._trusted_state().account(dataset).answers
+        found = [each for (about, _), given in known.items() if about == table for each in given]
+        return sorted(found, key=lambda each: each.number)
+
     def charged(self, dataset: str, number: int) -> Cost | None:
         """What the charge of this number cost; None where it is no charge of the dataset."""
         return self._trusted_state().account(dataset).charged.get(number)

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Any, Self, Unpack
 
 from shoal.chance.source import Source
 from shoal.engine.base import Engine, Table
@@ -28,6 +28,8 @@ from shoal.engine.digest import Contents
 from shoal.errors import BudgetError, DataError, LedgerError, UsageError
 from shoal.guarantee.claim import Claim, Status, make_claim
 from shoal.guarantee.rounding import Number
+from shoal.language.interface import LEVEL, PriceTerms, QueryInterface
+from shoal.language.result import Result, frame_kind
 from shoal.ledger import refusals
 from shoal.ledger.event import Budget, Cost
 from shoal.ledger.ledger import Ledger, open_ledger
@@ -64,7 +66,7 @@ class PreparedQuestion:
         return self.key or self.query.identity
 
 
-class Session:
+class Session(QueryInterface):
     """Questions about one dataset within a budget that is kept in the ledger; opened by `shoal.session`.
 
     Promise    each answer satisfies the guarantee that it was charged for, and the total never exceeds the budget.
@@ -72,7 +74,8 @@ class Session:
     Reads      the table, when the first question is answered; a price reads no row.
     Arguments  dataset: a registered dataset; ledger: where spending is kept; engine: what reads the table;
                budget: the budget to fix, of the dataset, or of the analyst where one is named;
-               analyst: whose share of the budget is spent; owns_ledger: whether closing the session closes the ledger.
+               analyst: whose share of the budget is spent; owns_ledger: whether closing the session closes the ledger;
+               each: what a question may cost that does not say it.
     Raises     BudgetError where no budget is fixed, or another one is; UsageError where the analyst's name cannot be used.
 
     The budget survives restarts and is shared by all processes. Where the unit of privacy is a person, at most `max_rows` rows of
@@ -102,8 +105,11 @@ class Session:
         budget: Budget | None = None,
         analyst: str | None = None,
         owns_ledger: bool = False,
+        each: PriceTerms | None = None,
     ) -> None:
         self.dataset = dataset
+        self.frames = frame_kind(dataset.data)
+        self._each: PriceTerms = {} if each is None else each
         self.analyst = analyst
         self._ledger = ledger
         self._engine = engine
@@ -298,6 +304,32 @@ class Session:
         status = Status.TUNED if self.dataset.is_tuned else Status.PROVED
         return make_claim(guarantee, self.dataset.unit, status, answer.theorems)
 
+    def _answer(self, kind: str, options: dict[str, Any], level: float, price: PriceTerms) -> Result:
+        from shoal.query.verbs import answer
+
+        return answer(self, kind, options, level, price)
+
+    def terms(self, price: PriceTerms) -> PriceTerms:
+        """What a question may cost: what it says, or what the session was opened with."""
+        known = {"epsilon", "delta", "share", "within"}
+        return price if known & price.keys() else {**self._each, **price}
+
+    def answers(self, *, level: float = LEVEL) -> list[Result]:
+        """Every answer that is on record about this table, with its price and interval, the oldest first; nothing is charged."""
+        from shoal.query.verbs import recorded
+
+        found = []
+        for each in self._ledger.answers(self.dataset.name, self.dataset.identity):
+            content = self._ledger.content(each)
+            if content is not None:
+                found.append(Answer.from_content(content, each.charge))
+        return recorded(self, found, level)
+
+    def with_offer(self, question: Question, answer: Answer) -> Answer:
+        """A recorded answer together with the mechanism that drew it, from which its intervals follow."""
+        query = question.resolve(self.dataset.schema, self.dataset.unit)
+        return replace(answer, offer=partial(offer, query, answer.epsilon, answer.delta, answer.mechanism, None))
+
     # --- how it is done -----------------------------------------------------------------------------------------------
 
     def _prepare(self, ask: PricedQuestion) -> PreparedQuestion:
@@ -435,6 +467,7 @@ def session(
     ledger: str | Ledger | None = None,
     new_ledger: bool = False,
     engine: str | Engine = "duckdb",
+    **each: Unpack[PriceTerms],
 ) -> Session:
     """Open a session on a registered dataset by its name, or on a policy with its table, which registers them.
 
@@ -446,6 +479,7 @@ def session(
                sampled: where the table was drawn from a population by keeping each unit independently, the sampling rate.
                ledger: a path, a URL or a Ledger; a path must exist, unless `new_ledger` is true.
                engine: what reads the table.
+               epsilon, delta, share, within, mechanism: what each question may cost that does not say it itself.
     Raises     UsageError where the dataset is not registered or data and policy do not go together; BudgetError where no budget
                is fixed or another one is; PolicyError where the policy has changed since it was registered; LedgerError where the
                ledger cannot be opened; DataError where the table does not agree with the policy.
@@ -464,11 +498,11 @@ def session(
     own = None if analyst is not None else wanted
     if isinstance(ledger, Ledger):
         found = _dataset(dataset, data, ledger, engines, sampled, own)
-        return Session(found, ledger, engines, budget=wanted, analyst=analyst)
+        return Session(found, ledger, engines, budget=wanted, analyst=analyst, each=each)
     book = open_ledger(ledger, new=new_ledger)
     try:
         found = _dataset(dataset, data, book, engines, sampled, own)
-        return Session(found, book, engines, budget=wanted, analyst=analyst, owns_ledger=True)
+        return Session(found, book, engines, budget=wanted, analyst=analyst, owns_ledger=True, each=each)
     except BaseException:
         book.close()
         raise

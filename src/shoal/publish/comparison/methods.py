@@ -518,7 +518,7 @@ class _Trial:
         what = "masked table" if real else "synthetic table"
         outcome = MethodOutcome(name, what, UNCLAIMED, "")
         try:
-            return self._judge(outcome, read_masked(self.engine, data, self.schema), what, ticks, name, real=real)
+            return self._judge(outcome, read_masked(self.engine, data, self.schema), what, ticks, real=real)
         except ShoalError as error:
             return replace(outcome, why_not=error.wrong)
         finally:
@@ -533,8 +533,9 @@ class _Trial:
         outcome = MethodOutcome(name, f"yardstick: {KINDS[kind]} of OpenDP", target.words, claimed)
         try:
             table = self.engine.scan(self.data, target.schema).keep(self.taking)
+            within(self.stage, name)("running")
             drawn, cpu = yardsticks.run(kind, target, table, source)
-            found = self._judge(outcome, drawn, "synthetic table", ticks, name, real=False)
+            found = self._judge(outcome, drawn, "synthetic table", ticks, real=False)
             return replace(found, cpu=cpu, notes=(*found.notes, UNSEEDED))
         except ShoalError as error:
             said = error.wrong if error.came is None else f"{error.wrong}: {error.came}"
@@ -543,11 +544,11 @@ class _Trial:
             ticks.finish()
 
     def _judge(
-        self, outcome: MethodOutcome, data: pa.Table, what: str, ticks: Callable[[], None], name: str, *, real: bool
+        self, outcome: MethodOutcome, data: pa.Table, what: str, ticks: Callable[[], None], *, real: bool
     ) -> MethodOutcome:
         made = replace(masked_table(self.original, data), real=real, words=f"rows of a {what}")
         ticks()
-        assessment = self._assess(made, ticks, within(self.stage, name))
+        assessment = self._assess(made, ticks, within(self.stage, outcome.name))
         lost = tuple(f"the column '{each}' is not in it" for each in assessment.utility.lost_columns)
         return replace(
             outcome, rows=made.rows, measured_on=made.words, assessment=assessment, notes=(*made.notes, *lost)
