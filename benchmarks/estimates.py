@@ -179,7 +179,9 @@ def narrowest(loaded, where, share=False):
             float(upper_bound(every.part_most, least.beta, risk / 2)),
         )
         return value / total, low / ends[1], min(1.0, high / ends[0])
-    return value, low, high
+    everybody = float(upper_bound(every.part_most, least.beta, risk / 16))
+    high = min(high, everybody - float(lower_bound(part.rest_least, view.beta, risk / 16)))
+    return value, low, max(high, value)
 
 
 def answers(loaded, columns, sizes, rng):

@@ -22,11 +22,12 @@ def release(tmp_path_factory):
     """Releases of generated visits: labels of levels, and boxes of a tree."""
     place = tmp_path_factory.mktemp("encode")
     policy = shoal.Policy.load(write_policy(place))
-    kept = ("patient_id", "age", "sex", "insurance", "stay")
+    kept = ("patient_id", "age", "sex", "insurance", "stay", "zip")
     drop = {f"attributes.{name}.role": "drop" for name in policy.schema.by_name if name not in kept}
     asked = {"levels": {"levels": {"age": 2, "stay": 1}}, "tree": {"tree": {"epsilon": "0.5"}}}
     people, found = visits(12_000, seed=5), {}
     for name, recoding in asked.items():
+        drop |= {"attributes.zip.role": "drop" if name == "levels" else "quasi"}
         plan = shoal.plan(policy.with_changes({**drop, "release": {**TWO, "recoding": recoding}}))
         options = {"ledger": str(place / f"{name}.sqlite"), "new_ledger": True, "report": False}
         found[name] = load(shoal.release(plan, people, place / name, **options).folder)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from shoal.assess.release.labels import AtomAxis, Meaning, atom_axis, resolve_masks
+from shoal.assess.release.labels import OTHER, AtomAxis, Meaning, atom_axis, resolve_masks
 from shoal.assess.release.load import LoadedRelease, PublishedTable
 from shoal.assess.release.view import Ints, PublishedView
 from shoal.data.hierarchy.level import MISSING
@@ -151,7 +151,13 @@ def _atom_of(meaning: Meaning, axis: AtomAxis, value: Any) -> int:
         )  # fmt: skip
         return next(held, NOWHERE)
     text = _text_of(meaning, value)
-    return next((number for number, leaves in enumerate(axis.leaves) if text in leaves), NOWHERE)
+    texts = (
+        text,
+        text if meaning.mask is None else meaning.mask.mask(text),
+        OTHER,
+    )  # what no label names is another value
+    found = (number for each in texts for number, leaves in enumerate(axis.leaves) if each in leaves)
+    return next(found, NOWHERE)
 
 
 def _boxes_of(atoms: Ints, boxes: Ints, meanings: Sequence[Meaning], axes: Sequence[AtomAxis]) -> Ints:

@@ -52,3 +52,21 @@ def test_a_wide_table_gets_an_upper_end_that_holds(tmp_path):
         assert after.high < 0.8 * before.high
         misses += not after.low <= truth <= after.high
     assert misses <= 10  # less than once in a billion times at .95
+
+
+@pytest.mark.slow
+def test_a_share_of_a_wide_table_is_bounded_by_what_the_samples_can_hold(tmp_path):
+    rng = np.random.default_rng(8)
+    rules = categories([8, 8, 8])
+    world = rng.multinomial(9000, rng.dirichlet(np.full(8**3, 0.05))).reshape(8, 8, 8)
+    truth, misses, trials = world[0].sum() / world.sum(), 0, 60
+    for run in range(trials):
+        views = {"wide": ([rules["a0"], rules["a1"], rules["a2"]], drawn(world, 20, 0.3, rng))}
+        noise = int(rng.geometric(1 - exp(-1 / 50)) - rng.geometric(1 - exp(-1 / 50)))
+        entry = {"epsilon": "0.02", "rows_changed": 1, "scale": "50", "records": int(world.sum()) + noise}
+        plain = load(write_release(tmp_path / f"{run}", views, beta="0.3"))
+        told = load(reseal(write_release(tmp_path / f"{run}-total", views, beta="0.3"), noisy_total=entry))
+        before, after = plain.share({"a0": "v00"}), told.share({"a0": "v00"})
+        assert after.high - after.low < 0.75 * (before.high - before.low)
+        misses += not after.low <= truth <= after.high
+    assert misses <= 10

@@ -13,7 +13,7 @@ so a sum of t_v independent trials of mean probability s = part / (part + rest) 
 Vatutin and Mikhailov 1982). The sum over views is one of t = sum t_v trials of the same mean, and by Hoeffding's theorem again
 its tails beyond t s ± 1 are no larger than those of Bin(t, s). So the bounds of Clopper and Pearson hold, where the sum is at
 least 1 away from t s. They rise with the part's sampled number and fall with the rest's; what is suppressed is put in at its
-worst.
+worst, but never more than the samples can hold: of N records at most a quantile of the binomial.
 
 Means. Values x lie in [0, 1]. Given how many records of a set are in a sample, they are a simple random sample without
 replacement, which is negatively associated (Joag-Dev and Proschan 1983): the mean of a product of rising positive functions, one
@@ -112,8 +112,36 @@ def _mean_rate(betas: Sequence[Fraction]) -> float:
     return float(sum(betas, Fraction(0)) / len(betas))
 
 
-def share_bounds(views: Sequence[SampledBounds], risk: float) -> tuple[float, float]:
+def sampled_at_most(records: float, betas: Sequence[Fraction], risk: float) -> list[float]:
+    """Bound from above how many of so many records are in the samples of the first 1, 2, 4, … views together.
+
+    All of the bounds hold together but for a probability of at most `risk`. They lie at or above the mean, where the tail of a
+    sum of trials of different probabilities is no larger than that of the binomial.
+
+    >>> sampled_at_most(1000, [Fraction(1, 10)] * 2, 0.01)
+    [125.0, 235.0]
+    """
+    sizes = leading_sizes(len(betas))
+    if not np.isfinite(records):
+        return [float("inf")] * len(sizes)
+    found = []
+    for size in sizes:
+        trials, rate = size * records, _mean_rate(betas[:size])
+        low, high = float(np.floor(trials * rate)), trials  # the first bound for which more is unlikely enough
+        while high - low > 1:
+            middle = float(np.floor((low + high) / 2))
+            beyond = float(binomial_tail(np.array(middle + 1), np.array(trials), rate))
+            low, high = (low, middle) if beyond <= risk / len(sizes) else (middle, high)
+        found.append(high)
+    return found
+
+
+def share_bounds(
+    views: Sequence[SampledBounds], risk: float, at_most: Sequence[float] | None = None
+) -> tuple[float, float]:
     """Give an interval for part / (part + rest), of which each end fails with probability at most risk / 2.
+
+    `at_most` bounds how many records of part and rest are in the samples of the first 1, 2, 4, … views, where that is known.
 
     >>> low, high = share_bounds([SampledBounds(Fraction(1, 10), 20, 20, 80, 80)], 0.05)
     >>> round(low, 3), round(high, 3)
@@ -126,9 +154,11 @@ def share_bounds(views: Sequence[SampledBounds], risk: float) -> tuple[float, fl
             lambda one, other: one + other,
         )
     )
-    a = risk / 2 / len(sizes)
-    low = max(_share_lower(sums[size - 1][0], sums[size - 1][3], a) for size in sizes)
-    high = min(1 - _share_lower(sums[size - 1][2], sums[size - 1][1], a) for size in sizes)
+    a, low, high = risk / 2 / len(sizes), 0.0, 1.0
+    for size, cap in zip(sizes, at_most or [float("inf")] * len(sizes), strict=True):
+        part_least, part_most, rest_least, rest_most = map(float, sums[size - 1])
+        low = max(low, _share_lower(part_least, min(rest_most, max(cap - part_least, rest_least)), a))
+        high = min(high, 1 - _share_lower(rest_least, min(part_most, max(cap - rest_least, part_least)), a))
     return low, max(low, high)
 
 

@@ -25,7 +25,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from shoal.assess.release.answers.pooling import SampledBounds, pooled_lower, pooled_upper, share_bounds
+from shoal.assess.release.answers.noisy_total import NoisyTotal
+from shoal.assess.release.answers.pooling import (
+    SampledBounds,
+    pooled_lower,
+    pooled_upper,
+    sampled_at_most,
+    share_bounds,
+)
 from shoal.assess.release.condition import Condition, Overlap, Within, condition_axes
 from shoal.assess.release.consistency import ConsistentViews, can_fit, fit
 from shoal.assess.release.labels import AtomAxis
@@ -35,6 +42,8 @@ from shoal.assess.release.view import PublishedView
 EVERYTHING: Condition = [{}]
 DENSE = 0.5
 """Views that show less than this part of the table, as far as its size is known, are left out of the model of an estimate."""
+MANY_HIDDEN = 2_000
+"""Where a view may hide more sampled records than this, a share is bounded by the total too."""
 AS_SHARP = 2
 """Views that a condition cuts across in more than so many times the part of the domain of the best view are left aside."""
 PUBLISHED = "published count / beta, labels across the condition split evenly"
@@ -101,11 +110,15 @@ def total_bounds(loaded: LoadedRelease, risk: float) -> tuple[float, float]:
     Where a noisy total is published, half of the risk is spent on its noise and half on the samples; both hold together.
     """
     if loaded.noisy_total is not None:
-        noisy, own = loaded.noisy_total.bounds(risk / 2), _sampled_total(loaded, risk / 2)
-        low, high = max(noisy[0], own[0]), min(noisy[1], own[1])
-        # One of the two has failed where they share nothing, and nobody knows which.
-        return (low, high) if low <= high else (min(noisy[0], own[0]), max(noisy[1], own[1]))
+        return _both_totals(loaded.noisy_total, loaded, risk)
     return _sampled_total(loaded, risk)
+
+
+def _both_totals(noisy: NoisyTotal, loaded: LoadedRelease, risk: float) -> tuple[float, float]:
+    said, own = noisy.bounds(risk / 2), _sampled_total(loaded, risk / 2)
+    low, high = max(said[0], own[0]), min(said[1], own[1])
+    # One of the two has failed where they share nothing, and nobody knows which.
+    return (low, high) if low <= high else (min(said[0], own[0]), max(said[1], own[1]))
 
 
 def _sampled_total(loaded: LoadedRelease, risk: float) -> tuple[float, float]:
@@ -119,11 +132,20 @@ def _sampled_total(loaded: LoadedRelease, risk: float) -> tuple[float, float]:
 def share_rows(loaded: LoadedRelease, wanted: Condition, within: Within, risk: float) -> RowsEstimate:
     """Estimate which share of the records that are looked at satisfy a condition, from views that hold the attributes of both.
 
-    Part and whole come from the same samples, so the share is bounded given how many records of the whole are in each.
+    Part and whole come from the same samples, so the share is bounded given how many records of the whole are in each. Where
+    even the narrowest view may hide many of all records, they are bounded by the total: the samples hold no more than it lets
+    expect. An eighth of the risk is then spent on the total, and an eighth on that.
     """
     axes = condition_axes(loaded, [*wanted, *within.whole])
     views = ordered_views(loaded, wanted, axes, within)
-    low, high = share_bounds([split_view(view, wanted, axes, within) for view in views], risk)
+    bounds = [split_view(view, wanted, axes, within) for view in views]
+    if within == Within(EVERYTHING) and views[0].suppresses and _size(views[0]) * (views[0].k - 1) > MANY_HIDDEN:
+        everybody = total_bounds(loaded, risk / 4)[1]
+        low, high = share_bounds(
+            bounds, risk * 3 / 4, sampled_at_most(everybody, [view.beta for view in views], risk / 8)
+        )
+    else:
+        low, high = share_bounds(bounds, risk)
 
     def published() -> float:
         part, all_of_it = (_published(views, each, axes, within) for each in (wanted, EVERYTHING))
