@@ -254,6 +254,15 @@ class Session(QueryInterface):
         with self._alone([prepared]):
             return self._on_record(prepared) or self._answers([prepared], prepared.offer.cost)[0]
 
+    def sql(self, text: str, epsilon: Number, mechanism: str = "auto", delta: Number = 0) -> Answer:
+        """The answer to a question in SQL, such as SELECT region, AVG(income) FROM visits WHERE age >= 65 GROUP BY region.
+
+        What SQL means a question, and what is refused, says `shoal.query.sql`. Several aggregates are answered as one workload.
+        """
+        from shoal.query.sql import read_sql
+
+        return self.ask(read_sql(text).question, epsilon, mechanism, delta=delta)
+
     def batch_price(
         self, questions: Sequence[object], epsilon: Number | None = None, delta: Number | None = None
     ) -> Price:

@@ -1,0 +1,263 @@
+"""Questions in SQL: the part of SELECT that means a question of a session; everything else is refused by its name.
+
+SELECT region, AVG(income), COUNT(*) FROM visits WHERE age >= 65 AND LEVEL(zip, 1) = '10**' GROUP BY region, LEVEL(age, 2)
+
+The text is parsed and translated, and never run. A session has one table, so the name after FROM is not looked up. WHERE has the
+meaning of SQL: a comparison with a missing value is unknown, and so is its NOT, so that neither keeps the row. Several
+aggregates over the same groups are one workload.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import UsageError
+from shoal.language.cells import CellSpec
+from shoal.language.condition.parse import quoted_text
+from shoal.policy.text.problem import excerpt
+from shoal.query.questions.base import Question
+from shoal.query.questions.moments import Count, Mean, Sum, Variance
+from shoal.query.questions.quantile import Quantile
+from shoal.query.questions.workload import Workload
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+MOST_LETTERS = 1 << 14
+SUPPORTED = (
+    "SELECT columns and aggregates FROM one table WHERE … GROUP BY columns or LEVEL(column, n), with COUNT(*), "
+    "COUNT(column), SUM, AVG, VAR_POP, MEDIAN, PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY column), and AND OR NOT = <> < <= > >= "
+    "IN BETWEEN IS NULL"
+)
+_FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_NEGATED = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+_CLAUSES = {
+    "having": "HAVING", "joins": "JOIN", "distinct": "DISTINCT", "order": "ORDER BY", "limit": "LIMIT", "offset": "OFFSET",
+    "with": "WITH", "with_": "WITH", "windows": "WINDOW", "qualify": "QUALIFY", "laterals": "LATERAL",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SqlQuestion:
+    """A question that was asked in SQL, and the name of each aggregate in the order of the text."""
+
+    question: Question
+    names: tuple[str, ...]
+
+
+def read_sql(text: str) -> SqlQuestion:
+    """The question that a SELECT means; UsageError, with what is supported, for anything else. No row is read.
+
+    >>> read_sql("SELECT sex, AVG(age) FROM t WHERE age >= 18 GROUP BY sex").question.to_saved()["by"]
+    [{'attribute': 'sex'}]
+    """
+    tree = _parse(text)
+    groups = [_group(each) for each in _listed(tree, "group")]
+    by = tuple(groups) or None
+    condition = tree.args.get("where")
+    where = None if condition is None else _condition(condition.this, negated=False)
+    questions: list[Question] = []
+    names: list[str] = []
+    for each in tree.expressions:
+        inner, name = (each.this, each.alias) if _is(each, "Alias") else (each, each.sql())
+        if _is(inner, "Column") or _is(inner, "Anonymous"):
+            if _group(inner) not in groups:
+                raise _refused(f"column {inner.sql()} that is not in GROUP BY")
+            continue
+        questions.append(_aggregate(inner, where, by))
+        names.append(name)
+    if not questions:
+        raise _refused("SELECT without an aggregate")
+    if len(questions) == 1:
+        return SqlQuestion(questions[0], tuple(names))
+    if any(isinstance(each, Quantile) for each in questions):
+        raise _refused("quantile beside other aggregates", fix="ask for the quantile by itself")
+    return SqlQuestion(Workload(tuple(questions)), tuple(names))
+
+
+def _refused(what: str, *, fix: str | None = None) -> UsageError:
+    return UsageError("SQL that is no question of a session", came=excerpt(what), allowed=SUPPORTED, fix=fix)
+
+
+def _parse(text: object) -> exp.Select:
+    import sqlglot
+    from sqlglot.errors import SqlglotError
+
+    if not isinstance(text, str) or not text.strip():
+        raise UsageError("SQL is not a text", came=excerpt(text), allowed=SUPPORTED)
+    if len(text) > MOST_LETTERS:
+        raise UsageError("SQL too long to read", came=f"{len(text):,} letters", allowed=f"{MOST_LETTERS:,}")
+    try:
+        found = [each for each in sqlglot.parse(text) if each is not None]
+    except (SqlglotError, RecursionError, ValueError, AttributeError):
+        raise UsageError("SQL that cannot be read", came=excerpt(text), allowed=SUPPORTED) from None
+    if len(found) != 1:
+        raise _refused(f"{len(found)} statements")
+    tree = found[0]
+    if not isinstance(tree, sqlglot.exp.Select):
+        raise _refused(type(tree).__name__.upper())
+    for key, value in tree.args.items():
+        if value and key not in ("expressions", "from", "from_", "where", "group", "kind", "operation_modifiers"):
+            raise _refused(_CLAUSES.get(key, key.upper()))
+    table = tree.args.get("from") or tree.args.get("from_")
+    if table is None or not _is(table.this, "Table") or table.this.args.get("joins"):
+        raise _refused("SELECT without one table" if table is None else "subquery or several tables")
+    return tree
+
+
+def _is(node: object, name: str) -> bool:
+    """Whether a node is of a class of the parser, by its name."""
+    return type(node).__name__ == name
+
+
+def _listed(tree: exp.Select, key: str) -> list[Any]:
+    found = tree.args.get(key)
+    if found is None:
+        return []
+    for name, value in found.args.items():
+        if value and name != "expressions":
+            raise _refused(f"GROUP BY {name.upper()}")
+    return list(found.expressions)
+
+
+def _name(node: Any) -> str:
+    """The name of a column, without that of its table."""
+    if not _is(node, "Column") or _is(node.this, "Star"):
+        raise _refused(f"{node.sql()} in place of a column")
+    return str(node.name)
+
+
+def _group(node: Any) -> CellSpec:
+    """An attribute to group by, or a level of its hierarchy."""
+    level = _level(node)
+    return CellSpec(_name(node)) if level is None else CellSpec(level[0], level=level[1])
+
+
+def _level(node: Any) -> tuple[str, int] | None:
+    """The column and the number of LEVEL(column, n)."""
+    if not _is(node, "Anonymous"):
+        return None
+    arguments = node.expressions
+    if str(node.this).upper() != "LEVEL" or len(arguments) != 2 or not str(arguments[1].name).isdigit():
+        raise _refused(f"function {node.sql()}")
+    return _name(arguments[0]), int(arguments[1].name)
+
+
+# --- aggregates -------------------------------------------------------------------------------------------------------
+
+
+def _aggregate(node: Any, where: str | None, by: tuple[CellSpec, ...] | None) -> Question:
+    kind = type(node).__name__
+    if kind == "Count":
+        if node.args.get("expressions") or _is(node.this, "Distinct"):
+            raise _refused(node.sql())
+        if _is(node.this, "Star") or (_is(node.this, "Literal") and not node.this.is_string):
+            return Count(where, by)
+        present = f"{_quoted(_name(node.this))} is not missing"
+        return Count(present if where is None else f"{present} and ({where})", by)
+    if kind == "Sum":
+        return Sum(_arithmetic(node.this), where, by=by)
+    if kind == "Avg":
+        return Mean(_arithmetic(node.this), where, by=by)
+    if kind == "VariancePop":
+        return Variance(_arithmetic(node.this), where, by=by)
+    if kind == "Median":
+        return Quantile(_arithmetic(node.this), "1/2", where, by=by)
+    if kind == "WithinGroup" and type(node.this).__name__ in ("PercentileCont", "PercentileDisc"):
+        (ordered,) = node.expression.expressions
+        if ordered.args.get("desc"):
+            raise _refused(node.sql(), fix="order ascending, and take 1 - q")
+        return Quantile(_arithmetic(ordered.this), str(node.this.this.name), where, by=by)
+    if kind in ("Variance", "Stddev", "StddevSamp", "StddevPop"):
+        raise _refused(node.sql(), fix="VAR_POP is the variance that a session gives; its square root is yours to take")
+    raise _refused(node.sql())
+
+
+_SIGNS = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/"}
+_FUNCTIONS = {"Abs": "abs", "Least": "min", "Greatest": "max"}
+
+
+def _arithmetic(node: Any) -> str:
+    """A column, or arithmetic on columns, in the language of questions."""
+    return _name(node) if _is(node, "Column") else _expression(node)
+
+
+def _expression(node: Any) -> str:
+    kind = type(node).__name__
+    if kind == "Column":
+        return _quoted(_name(node))
+    if kind == "Literal" and not node.is_string:
+        return str(node.name)
+    if kind == "Paren":
+        return f"({_expression(node.this)})"
+    if kind == "Neg":
+        return f"-({_expression(node.this)})"
+    if kind in _SIGNS:
+        return f"({_expression(node.this)}) {_SIGNS[kind]} ({_expression(node.expression)})"
+    if kind in _FUNCTIONS:
+        parts = [node.this, *node.args.get("expressions", [])]
+        return f"{_FUNCTIONS[kind]}({', '.join(_expression(part) for part in parts)})"
+    raise _refused(node.sql())
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+# --- conditions -------------------------------------------------------------------------------------------------------
+
+_COMPARED = {"EQ": "=", "NEQ": "!=", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
+
+
+def _condition(node: Any, *, negated: bool) -> str:
+    """A condition, or where it is false; NOT goes down to the comparisons, because an unknown one stays unknown under it."""
+    kind = type(node).__name__
+    if kind == "Paren":
+        return _condition(node.this, negated=negated)
+    if kind == "Not":
+        return _condition(node.this, negated=not negated)
+    if kind in ("And", "Or"):
+        word = "and" if (kind == "And") != negated else "or"
+        parts = (_condition(part, negated=negated) for part in (node.this, node.expression))
+        return f" {word} ".join(f"({part})" for part in parts)
+    if kind in _COMPARED:
+        return _comparison(node, _COMPARED[kind], negated=negated)
+    column: Callable[[], str] = lambda: _compared(node.this)  # noqa: E731
+    no = "not " if negated else ""
+    if kind == "In":
+        if not node.expressions or node.args.get("query"):
+            raise _refused("IN with a subquery")
+        return f"{column()} {no}in ({', '.join(_value(each) for each in node.expressions)})"
+    if kind == "Between":
+        return f"{column()} {no}between {_value(node.args['low'])} and {_value(node.args['high'])}"
+    if kind == "Is" and _is(node.expression, "Null"):
+        return f"{column()} is {no}missing"
+    raise _refused(node.sql())
+
+
+def _comparison(node: Any, sign: str, *, negated: bool) -> str:
+    left, right = node.this, node.expression
+    if not (_is(left, "Column") or _is(left, "Anonymous")):
+        left, right, sign = right, left, _FLIPPED[sign]
+    return f"{_compared(left)} {_NEGATED[sign] if negated else sign} {_value(right)}"
+
+
+def _compared(node: Any) -> str:
+    """A column in a condition, or a level of its hierarchy."""
+    level = _level(node)
+    return _quoted(_name(node)) if level is None else f"{_quoted(level[0])}@{level[1]}"
+
+
+def _value(node: Any) -> str:
+    kind = type(node).__name__
+    if kind == "Literal":
+        return quoted_text(str(node.name)) if node.is_string else str(node.name)
+    if kind == "Neg" and _is(node.this, "Literal"):
+        return f"-{node.this.name}"
+    if kind == "Boolean":
+        return "true" if node.this else "false"
+    if kind == "Cast" and _is(node.this, "Literal") and node.this.is_string:
+        return quoted_text(str(node.this.name))
+    raise _refused(f"{node.sql()} in place of a value", fix="compare a column with values")
