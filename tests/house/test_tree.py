@@ -90,6 +90,7 @@ TOPICS = {
     "publish/verify/test_treated_values.py",
     "query/questions/test_sensitivity.py",
     "query/questions/test_truth.py",
+    "query/test_groups.py",
     "query/test_hostile_texts.py",
     "query/test_stated_errors.py",
     "test_examples.py",
