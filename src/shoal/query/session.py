@@ -254,14 +254,21 @@ class Session(QueryInterface):
         with self._alone([prepared]):
             return self._on_record(prepared) or self._answers([prepared], prepared.offer.cost)[0]
 
-    def sql(self, text: str, epsilon: Number, mechanism: str = "auto", delta: Number = 0) -> Answer:
-        """The answer to a question in SQL, such as SELECT region, AVG(income) FROM visits WHERE age >= 65 GROUP BY region.
+    def sql(self, text: str, *, level: float = LEVEL, **price: Unpack[PriceTerms]) -> Result:
+        """The result of a question in SQL, such as SELECT region, AVG(income) FROM visits WHERE age >= 65 GROUP BY region.
 
         What SQL means a question, and what is refused, says `shoal.query.sql`. Several aggregates are answered as one workload.
         """
         from shoal.query.sql import read_sql
 
-        return self.ask(read_sql(text).question, epsilon, mechanism, delta=delta)
+        found = read_sql(text)
+        return self.result(self.ask(found.question, **self.terms(price)), level=level, names=found.names)
+
+    def result(self, answer: Answer, *, level: float = LEVEL, names: Sequence[str] | None = None) -> Result:
+        """An answer of this session as a result with intervals at a level; `names` are those of several aggregates."""
+        from shoal.query.verbs import result_of, saved_words
+
+        return result_of(self, answer, saved_words(answer.question), level, names)
 
     def batch_price(
         self, questions: Sequence[object], epsilon: Number | None = None, delta: Number | None = None

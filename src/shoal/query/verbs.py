@@ -42,7 +42,7 @@ def answer(session: Session, kind: str, options: Mapping[str, Any], level: float
 
 
 def _in_words(name: str, given: Any, schema: Schema) -> Any:
-    if name == "where" or (isinstance(given, Mapping | list) and name != "by"):
+    if name == "where" or (isinstance(given, Mapping | list) and name in ("numerator", "denominator")):
         return condition_text(given, schema)
     return given
 
@@ -75,11 +75,13 @@ def _side(given: Where, schema: Schema) -> Sum | Count:
         return Sum(given)
 
 
-def result_of(session: Session, found: Answer, question: str, level: float) -> Result:
-    """The result that an answer gives at a level; for an answer to several questions, that of them all."""
+def result_of(
+    session: Session, found: Answer, question: str, level: float, names: Sequence[str] | None = None
+) -> Result:
+    """The result that an answer gives at a level; for an answer to several questions, that of them all, under their `names`."""
     return Result(
         question,
-        *_rows(found.estimates(level), found),
+        *_rows(found.estimates(level), found, names),
         level,
         METHODS.get(found.mechanism, found.mechanism),
         f"entry {found.charge} of the ledger",
@@ -91,14 +93,16 @@ def result_of(session: Session, found: Answer, question: str, level: float) -> R
     )
 
 
-def _rows(estimates: Sequence[CellEstimate], found: Answer) -> tuple[tuple[str, ...], tuple[ResultRow, ...]]:
+def _rows(
+    estimates: Sequence[CellEstimate], found: Answer, called: Sequence[str] | None = None
+) -> tuple[tuple[str, ...], tuple[ResultRow, ...]]:
     """The names of the groups, and a row for each of them; several statistics of one answer are told apart by a first label."""
     several = len({(each.part, each.statistic) for each in estimates}) > 1
     names = tuple(name for name, _ in estimates[0].labels)
     note = None if len(estimates) > 1 else found.note
     rows = tuple(
         ResultRow(
-            ((f"{each.part + 1}. {each.statistic}",) if several else ()) + tuple(label for _, label in each.labels),
+            ((_name(each, called),) if several else ()) + tuple(label for _, label in each.labels),
             each.value if each.usable else None,
             each.low,
             each.high,
@@ -109,19 +113,28 @@ def _rows(estimates: Sequence[CellEstimate], found: Answer) -> tuple[tuple[str, 
     return (("answer", *names) if several else names), rows
 
 
+def _name(each: CellEstimate, called: Sequence[str] | None) -> str:
+    """The name of one of several numbers of an answer: as it was called, or by its place."""
+    return called[each.part] if called is not None else f"{each.part + 1}. {each.statistic}"
+
+
 def recorded(session: Session, contents: Iterable[Answer], level: float) -> list[Result]:
     """The results of answers that are on record; nothing is charged."""
     return [_recorded(session, each, level) for each in contents]
 
 
 def _recorded(session: Session, found: Answer, level: float) -> Result:
-    saved = json.loads(found.question)
-    words = _saved_words(saved)
+    saved, words = json.loads(found.question), saved_words(found.question)
     if found.mechanism == "refinement":
         row = ResultRow((), found.value, None, None, found.note)
         source, method = f"entry {found.charge} of the ledger", METHODS["refinement"]
         return Result(words, (), (row,), level, method, source, found.scope, found.epsilon, found.delta)
     return result_of(session, session.with_offer(read_question(saved), found), words, level)
+
+
+def saved_words(question: str) -> str:
+    """A question as the ledger keeps it, in words."""
+    return _saved_words(json.loads(question))
 
 
 def _saved_words(saved: Mapping[str, Any]) -> str:

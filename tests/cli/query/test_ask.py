@@ -296,3 +296,61 @@ def test_a_share_of_the_budget_and_an_error_are_prices(tmp_path):
     assert "99 % for Gaussian noise" in " ".join(shown.split())
     assert refused(*ask, "--share", "1%", "--epsilon", ".1", code=2)["came"] == "epsilon and share"
     assert refused(*ask, code=2)["came"] == "none"
+
+
+@pytest.mark.slow
+def test_groups_bounds_and_levels(clinic):
+    fields = answer(*clinic("mean", "age", "--by", "sex", "--bounds", "0,80", "--epsilon", ".2"))
+    rows = fields["result"]["rows"]
+    assert fields["result"]["by"] == ["sex"]
+    assert len(rows) == len({row["labels"][0] for row in rows}) > 1
+    assert all(0 <= row["low"] <= row["high"] <= 80 for row in rows)
+    text = shoal(*clinic("mean", "age", "--by", "sex", "--bounds", "0,80", "--epsilon", ".2", "--level", ".5")).stdout
+    assert "0.5: each interval contains the true value with this probability or more" in text
+    assert "nothing: it is on record" in text
+
+
+@pytest.mark.slow
+def test_a_quantile_takes_a_share_of_the_budget(clinic):
+    found = answer(*clinic("quantile", "age", "0.5", "--share", "10%"))
+    assert found["question"]["q"] == "0.5"
+    assert found["epsilon"] == "0.1"
+
+
+@pytest.mark.slow
+def test_a_ratio_and_sql(clinic):
+    ratio = answer(*clinic("ratio", "age >= 65", "--epsilon", ".2", "--level", ".9"))["result"]
+    assert ratio["level"] == 0.9
+    assert 0 <= ratio["rows"][0]["low"] <= ratio["rows"][0]["high"]
+    select = "SELECT sex, AVG(age) AS years, COUNT(*) FROM clinic GROUP BY sex"
+    rows = answer(*clinic("sql", select, "--epsilon", ".2"))["result"]["rows"]
+    assert {row["labels"][0] for row in rows} == {"years", "COUNT(*)"}
+    refused(*clinic("sql", "SELECT * FROM clinic", "--epsilon", ".2"), code=2)
+
+
+@pytest.mark.slow
+def test_a_release_is_asked_in_the_same_words_and_costs_nothing(tmp_path):
+    import shoal as library
+    from shoal.datasets.visits import write_policy, write_visits
+
+    data = write_visits(tmp_path / "visits.csv", 1_500, seed=3)
+    ledger = tmp_path / "ledger.sqlite"
+    library.release(write_policy(tmp_path), data, tmp_path / "out", ledger=ledger, new_ledger=True, report=False)
+    found = answer("ask", tmp_path / "out", "count", "age >= 65")
+    known = library.load(tmp_path / "out", verify=False).count("age >= 65")
+    assert found["rows"][0] == known.to_json()["rows"][0]
+    assert (found["epsilon"], found["free"]) == ("0", True)
+    text = shoal("ask", tmp_path / "out", "histogram", "age@4", "--level", ".8").stdout
+    assert "nothing: a release was asked" in text
+    assert "[40, 80)" in text
+    for kind in (
+        ("sum", "stay"),
+        ("variance", "age"),
+        ("quantile", "age", "0.5"),
+        ("ratio", "sex = 'female'"),
+        ("mean", "age"),
+    ):
+        row = answer("ask", tmp_path / "out", *kind)["rows"][0]
+        assert row["low"] <= row["value"] <= row["high"]
+    assert answer("ask", tmp_path / "out", "contingency", "sex", "age@4")["by"] == ["sex", "age"]
+    refused("ask", tmp_path / "out", "value-of", "3", "age", "--prior", "uniform", "--epsilon", "1", code=2)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.cli.terminal import output
 
 if TYPE_CHECKING:
+    from shoal.language.result import Result
     from shoal.ledger.event import Budget
     from shoal.ledger.room import Room
     from shoal.query.answer import Answer, Price
@@ -35,6 +36,33 @@ def print_answer(answer: Answer, session: Session) -> None:
     rows += [*_errors(answer), *_scope(answer)]
     rows += [("cost", cost), *left_rows(session.left, session.analyst, session.rooms), ("ledger", session.ledger)]
     output.print_facts(rows)
+
+
+def print_result(result: Result, session: Session | None = None) -> None:
+    """Print values with their intervals, by group or alone, then how they were computed and what they cost."""
+    from shoal.language.result import interval_texts
+
+    noted = any(row.note for row in result)
+    rows = [(*row.labels, *interval_texts(row), *([row.note or ""] if noted else [])) for row in result]
+    if result.by:
+        many = len(result.by)
+        heads = (*result.by, "value", "from", "to", *(["note"] if noted else []))
+        output.print_table(heads, rows, right=tuple(range(many, many + 3)))
+    else:
+        output.print_line(rows[0][0] if result.note is None else result.note)
+    output.print_line()
+    facts = [("question", result.question)]
+    if not result.by:
+        facts.append(("interval", f"{rows[0][1]} to {rows[0][2]}"))
+    facts += [("level", f"{result.level:g}: each interval contains the true value with this probability or more")]
+    facts += [("method", result.method), ("from", result.source), *(("about", each) for each in result.scope)]
+    if session is None:
+        facts.append(("cost", "nothing: a release was asked"))
+    else:
+        cost = f"({_exact(result.epsilon)}, {_exact(result.delta)})"
+        facts.append(("cost", "nothing: it is on record" if result.free else f"{cost}, charged"))
+        facts += [*left_rows(session.left, session.analyst), ("ledger", session.ledger)]
+    output.print_facts(facts)
 
 
 def print_price(price: Price, analyst: str | None) -> None:

@@ -1,4 +1,4 @@
-"""`shoal ask`: one question about a registered dataset, or a batch of them, within the budget that the ledger keeps."""
+"""`shoal ask`: one question, or a batch of them, about a registered dataset within its budget, or about a release for nothing."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from shoal.progress import Stage, silent
 
 if TYPE_CHECKING:
     from shoal.query.answer import Price
+    from shoal.query.questions.base import Question
     from shoal.query.session import Session
 
 Decorator = Callable[[Any], Any]
@@ -40,6 +41,20 @@ class AskOptions:
     prior: str | None = None
     share: str | None = None
     within: str | None = None
+    level: str | None = None
+
+    @property
+    def release(self) -> Path | None:
+        """The folder or archive of a release, where one is named in place of a dataset."""
+        place = Path(self.dataset)
+        is_folder = (place / "certificate.json").is_file()
+        return place if is_folder or (place.suffix == ".zip" and place.is_file()) else None
+
+    def read_level(self) -> float:
+        """The level of the intervals."""
+        from shoal.language.interface import LEVEL
+
+        return LEVEL if self.level is None else float(numbers.read_number(self.level, "level"))
 
     def open_session(self, stage: Stage = silent) -> Session:
         """Open the dataset; it is refused before its table is opened, of which `stage` is told."""
@@ -75,6 +90,8 @@ class AskOptions:
 # --- the options -----------------------------------------------------------------------------------------------------
 
 _where = click.option("--where", metavar="CONDITION", help="Only rows that satisfy it.")
+_by = click.option("--by", metavar="A,B@2", help="For each group of these attributes, by value or by level.")
+_bounds = click.option("--bounds", metavar="LOW,HIGH", help="Values beyond these count as the nearest of them.")
 
 
 def _epsilon(function: Any) -> Any:
@@ -98,6 +115,9 @@ def _options(*own: Decorator) -> Decorator:
     shared = (
         *own,
         click.option("--price", is_flag=True, help="Print the price and the expected error; charge nothing."),
+        click.option(
+            "--level", metavar="P", help="The level of the intervals of values and groups; 0.95 if not given."
+        ),
         click.option("--analyst", metavar="NAME", help="Ask within this analyst's share of the budget."),
         ledger_option,
         json_option,
@@ -147,18 +167,19 @@ _NEXT = (
     "ask",
     examples=(
         'shoal ask hospital-visits count "age >= 65" --epsilon 0.1 --price',
-        "shoal ask hospital-visits mean age --where \"sex = 'female'\" --epsilon 0.2",
+        "shoal ask visits-2026 mean age --by sex",
     ),
     next_step=("See what is left of the budget.", "shoal dataset show hospital-visits"),
     kinds="Questions",
 )
-@click.argument("dataset")
+@click.argument("dataset", metavar="DATASET|RELEASE")
 @click.pass_context
 def ask(context: click.Context, dataset: str) -> None:
-    """Ask a registered DATASET a question, or a batch of questions, and get the answer with noise.
+    """Ask a registered DATASET a question and get the answer with noise; or a RELEASE, the folder or archive of one, for nothing.
 
-    The price is charged before the answer is drawn. A question that is refused costs nothing; the same question at the
-    same or a smaller epsilon is given the earlier answer again, free of charge.
+    The price of a DATASET's answer is charged before it is drawn. A question that is refused costs nothing; the same question
+    at the same or a smaller epsilon is given the earlier answer again, free of charge. A RELEASE answers from its published
+    tables, with intervals that cover what was sampled, suppressed or made noisy.
     """
     context.obj = dataset
 
@@ -176,10 +197,10 @@ def ask(context: click.Context, dataset: str) -> None:
     ),
 )
 @click.argument("condition", default="everything")
-@_options(_epsilon, _prior(), _noise("refinement"))
-def count(dataset: str, condition: str, **shared: Any) -> None:
+@_options(_epsilon, _by, _prior(), _noise("refinement"))
+def count(dataset: str, condition: str, by: str | None, **shared: Any) -> None:
     """Count the rows that satisfy CONDITION, or all rows where none is given."""
-    _ask({"count": {"where": condition}}, AskOptions(dataset, **shared))
+    _ask({"count": {"where": condition, **_groups(by)}}, AskOptions(dataset, **shared))
 
 
 @command(
@@ -192,10 +213,11 @@ def count(dataset: str, condition: str, **shared: Any) -> None:
     next_step=_NEXT,
 )
 @click.argument("attribute")
-@_options(_epsilon, _where, _prior(), _noise("refinement"))
-def sum_of(dataset: str, attribute: str, where: str | None, **shared: Any) -> None:
-    """Add up the values of ATTRIBUTE, a number whose domain the policy declares."""
-    _ask({"sum": {"attribute": attribute, **_rows(where)}}, AskOptions(dataset, **shared))
+@_options(_epsilon, _where, _by, _bounds, _prior(), _noise("refinement"))
+def sum_of(dataset: str, attribute: str, where: str | None, by: str | None, bounds: str | None, **shared: Any) -> None:
+    """Add up the values of ATTRIBUTE, a number whose domain the policy declares, or arithmetic such as "income / 12"."""
+    own = {"attribute": attribute, **_rows(where), **_groups(by), **_ends(bounds)}
+    _ask({"sum": own}, AskOptions(dataset, **shared))
 
 
 @command(
@@ -208,10 +230,11 @@ def sum_of(dataset: str, attribute: str, where: str | None, **shared: Any) -> No
     next_step=_NEXT,
 )
 @click.argument("attribute")
-@_options(_epsilon, _where, _noise())
-def mean(dataset: str, attribute: str, where: str | None, **shared: Any) -> None:
-    """Compute the mean of ATTRIBUTE, a number, a date or a time."""
-    _ask({"mean": {"attribute": attribute, **_rows(where)}}, AskOptions(dataset, **shared))
+@_options(_epsilon, _where, _by, _bounds, _noise())
+def mean(dataset: str, attribute: str, where: str | None, by: str | None, bounds: str | None, **shared: Any) -> None:
+    """Compute the mean of ATTRIBUTE, a number, a date or a time, or arithmetic such as "income / 12"."""
+    own = {"attribute": attribute, **_rows(where), **_groups(by), **_ends(bounds)}
+    _ask({"mean": own}, AskOptions(dataset, **shared))
 
 
 @command(
@@ -224,10 +247,13 @@ def mean(dataset: str, attribute: str, where: str | None, **shared: Any) -> None
     next_step=_NEXT,
 )
 @click.argument("attribute")
-@_options(_epsilon, _where, _noise())
-def variance(dataset: str, attribute: str, where: str | None, **shared: Any) -> None:
+@_options(_epsilon, _where, _by, _bounds, _noise())
+def variance(
+    dataset: str, attribute: str, where: str | None, by: str | None, bounds: str | None, **shared: Any
+) -> None:
     """Compute the variance of ATTRIBUTE, a number."""
-    _ask({"variance": {"attribute": attribute, **_rows(where)}}, AskOptions(dataset, **shared))
+    own = {"attribute": attribute, **_rows(where), **_groups(by), **_ends(bounds)}
+    _ask({"variance": own}, AskOptions(dataset, **shared))
 
 
 @command(
@@ -241,11 +267,50 @@ def variance(dataset: str, attribute: str, where: str | None, **shared: Any) -> 
 )
 @click.argument("attribute")
 @click.argument("at", metavar="Q")
-@_options(_epsilon, _where)
-def quantile(dataset: str, attribute: str, at: str, where: str | None, **shared: Any) -> None:
+@_options(_epsilon, _where, _by, _bounds)
+def quantile(
+    dataset: str, attribute: str, rank: str, where: str | None, by: str | None, bounds: str | None, **shared: Any
+) -> None:
     """Find the value of ATTRIBUTE with a share Q of the rows at or below it; 0.5 is the median."""
-    q = numbers.read_number(at, "q")
-    _ask({"quantile": {"attribute": attribute, "q": q, **_rows(where)}}, AskOptions(dataset, **shared))
+    q = numbers.read_number(rank, "q")
+    own = {"attribute": attribute, "q": q, **_rows(where), **_groups(by), **_ends(bounds)}
+    _ask({"quantile": own}, AskOptions(dataset, **shared))
+
+
+@command(
+    "ratio",
+    parent=ask,
+    examples=(
+        "shoal ask hospital-visits ratio \"sex = 'female'\" --by age@4 --epsilon 0.1",
+        "shoal ask hospital-visits ratio stay age --epsilon 0.2",
+    ),
+    next_step=_NEXT,
+)
+@click.argument("numerator")
+@click.argument("denominator", required=False)
+@_options(_epsilon, _where, _by, _noise())
+def ratio(
+    dataset: str, numerator: str, denominator: str | None, where: str | None, by: str | None, **shared: Any
+) -> None:
+    """Divide NUMERATOR by DENOMINATOR: each is a condition, whose rows are counted, or a column to add up; or all rows."""
+    own = {"numerator": numerator, "denominator": denominator, **_rows(where), **_groups(by)}
+    _ask({"ratio": own}, AskOptions(dataset, **shared))
+
+
+@command(
+    "sql",
+    parent=ask,
+    examples=(
+        'shoal ask hospital-visits sql "SELECT sex, AVG(stay) FROM visits GROUP BY sex" --epsilon 0.2',
+        'shoal ask hospital-visits sql "SELECT COUNT(*) FROM visits WHERE age >= 65" --epsilon 0.1 --price',
+    ),
+    next_step=_NEXT,
+)
+@click.argument("text", metavar="SELECT")
+@_options(_epsilon, _noise())
+def sql(dataset: str, text: str, **shared: Any) -> None:
+    """Answer a SELECT of aggregates, with WHERE and GROUP BY, as one question."""
+    _ask({"sql": text}, AskOptions(dataset, **shared))
 
 
 @command(
@@ -340,18 +405,29 @@ def _rows(where: str | None) -> dict[str, str]:
     return {} if where is None else {"where": where}
 
 
+def _groups(by: str | None) -> dict[str, list[str]]:
+    return {} if by is None else {"by": _split_list(by)}
+
+
+def _ends(bounds: str | None) -> dict[str, list[str]]:
+    return {} if bounds is None else {"bounds": _split_list(bounds)}
+
+
 def _split_list(text: str) -> list[str]:
     return [part.strip() for part in text.split(",")]
 
 
 def _ask(question: dict[str, Any], options: AskOptions) -> None:
     """Price or answer one question."""
-    from shoal.cli.query.answer_text import print_answer
+    from shoal.cli.query.answer_text import print_answer, print_result
     from shoal.guarantee.rounding import text_near
-    from shoal.query.questions.workload import read_question
 
+    if options.release is not None:
+        _ask_release(question, options.release, options)
+        return
     delta = options.read_delta() or Fraction(0)
-    terms = (read_question(question), options.read_epsilon(), options.mechanism, options.read_prior(), delta)
+    meant, names = _read(question, options)
+    terms = (meant, options.read_epsilon(), options.mechanism, options.read_prior(), delta)
     worth: dict[str, Any] = {"share": options.share, "within": options.read_within()}
     shown = progress.LaterStage()
     with options.open_session(shown) as session:
@@ -369,14 +445,84 @@ def _ask(question: dict[str, Any], options: AskOptions) -> None:
         with progress.stages("asking") as shown.watcher:
             answer = session.ask(*terms, **worth)
         output.note_effect(_RECORDED)
+        shows_result = options.level is not None or names is not None or getattr(meant, "by", None) is not None
+        result = session.result(answer, level=options.read_level(), names=names) if shows_result else None
         if options.as_json:
-            output.print_json({"dataset": options.dataset, **answer.to_json(), **_budget_fields(session)})
+            more = {} if result is None else {"result": result.to_json()}
+            output.print_json({"dataset": options.dataset, **answer.to_json(), **more, **_budget_fields(session)})
+        elif result is not None:
+            print_result(result, session)
         else:
             print_answer(answer, session)
 
 
+def _read(question: dict[str, Any], options: AskOptions) -> tuple[Question, tuple[str, ...] | None]:
+    """The question that was typed, and the names of its columns where it is SQL."""
+    if "sql" in question:
+        from shoal.query.sql import read_sql
+
+        found = read_sql(question["sql"])
+        return found.question, found.names
+    from shoal.query.questions.workload import read_question
+
+    if "ratio" in question:
+        from shoal.ledger.ledger import open_ledger
+        from shoal.query.dataset import find
+        from shoal.query.verbs import make_question
+
+        with open_ledger(options.ledger) as book:
+            return make_question("ratio", question["ratio"], find(options.dataset, book).schema), None
+    return read_question(question), None
+
+
+def _ask_release(question: dict[str, Any], folder: Path, options: AskOptions) -> None:
+    """Answer a question from the published tables of a release; nothing is charged."""
+    from shoal.api import load
+    from shoal.assess.release.load import LoadedRelease
+    from shoal.cli.query.answer_text import print_result
+    from shoal.errors import UsageError
+
+    ((kind, given),) = question.items()
+    asked = dict(given) if isinstance(given, dict) else {}
+    where = asked.pop("where", None)
+    where = None if where in (None, "everything") else where
+    with progress.stages("reading"):
+        loaded = load(folder)
+    if not isinstance(loaded, LoadedRelease) or kind not in _VERBS:
+        raise UsageError(
+            "a release does not answer this" if isinstance(loaded, LoadedRelease) else "this release has no intervals",
+            came=kind if isinstance(loaded, LoadedRelease) else str(folder),
+            allowed=", ".join(_VERBS),
+            fix="ask a registered dataset" if isinstance(loaded, LoadedRelease) else "read its table with shoal.load",
+        )
+    level = options.read_level()
+    if kind == "histogram":
+        result = loaded.histogram(asked.pop("attribute"), where, level=level, **asked)
+    elif kind == "contingency":
+        result = loaded.table(*asked["attributes"], where=where, level=level)
+    else:
+        result = getattr(loaded, kind)(*_places(kind, asked), where=where, level=level, **asked)
+    if options.as_json:
+        output.print_json({"release": str(folder), **result.to_json()})
+    else:
+        print_result(result)
+
+
+_VERBS = ("count", "sum", "mean", "variance", "quantile", "ratio", "histogram", "contingency")
+"""The questions that a release answers."""
+
+
+def _places(kind: str, asked: dict[str, Any]) -> list[Any]:
+    """What a verb takes by place, taken out of the options."""
+    names = {"count": (), "quantile": ("attribute", "q"), "ratio": ("numerator", "denominator")}
+    return [asked.pop(name, None) for name in names.get(kind, ("attribute",))]
+
+
 def _ask_batch(path: Path, options: AskOptions) -> None:
     """Price or answer the questions of a file."""
+    if options.release is not None:
+        _ask_release({"batch": str(path)}, options.release, options)
+        return
     from shoal.cli.query.answer_text import print_batch
     from shoal.query.batch import load
 

@@ -63,7 +63,7 @@ def _row(labels: tuple[str, ...], found: Estimate, shown: Callable[[float], Any]
 
 def _in_words(loaded: LoadedRelease, name: str, given: Any) -> Any:
     """An option as the words of the question have it: conditions in their one spelling, where the policy is known."""
-    written = isinstance(given, Mapping | list) and name != "by"
+    written = isinstance(given, Mapping | list) and name in ("where", "numerator", "denominator")
     if loaded.schema is None or given is None or not (written or (name == "where" and isinstance(given, str))):
         return given or None
     return condition_text(given, loaded.schema)
