@@ -14,6 +14,7 @@ from scipy.special import ndtr, ndtri
 
 from shoal.errors import ParameterError, PreconditionError
 from shoal.guarantee.differential import GaussianDP
+from shoal.guarantee.noise import ExponentialDP
 from shoal.guarantee.rounding import exact
 from shoal.ledger.filter import (
     MOST_SLACK,
@@ -262,6 +263,44 @@ def test_continuous_noise_that_is_rounded_at_random_is_discrete_noise(sigma, shi
 def test_little_noise_counts_as_its_pair():
     assert EventCost.discrete_gaussian(1, "1e-6", 1, "-0.5", 1) == EventCost.pair(1, "1e-6")
     assert EventCost.discrete_gaussian("0.01", "1e-6", 1, 1, 1) == EventCost.pair("0.01", "1e-6")
+
+
+# --- choices by the exponential mechanism --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", ["0.05", "1", "4"])
+def test_losses_that_differ_by_epsilon_are_told_apart_by_no_more_than_half_of_it_says(epsilon):
+    """Every pair of bits whose losses differ by epsilon, and so every mechanism of bounded range."""
+    size, mu = float(epsilon), math.sqrt(EventCost.bounded_range(epsilon).mu_squared)
+    low = np.linspace(-30, 30, 4001)
+    apart = -ndtri(1 / (1 + np.exp(low + size))) + ndtri(1 / (1 + np.exp(low)))
+    assert apart.max() <= mu * (1 + 1e-9)
+    assert apart.max() > mu * (1 - 1e-3)  # the middle one is that far
+
+
+def test_the_curve_of_bounded_range_lies_below_that_of_its_mu():
+    mu = Fraction(math.sqrt(EventCost.bounded_range(1).mu_squared))
+    for e in np.linspace(0, 0.99, 34):
+        assert ExponentialDP(1).delta_at(float(e)) <= GaussianDP(mu).delta_at(float(e)) * (1 + 1e-7)
+    assert ExponentialDP(1).delta_at(0) > GaussianDP(mu * Fraction("0.98")).delta_at(0)
+
+
+def choice(epsilon: str, t: float) -> Event:
+    """The bit whose losses are t and t - epsilon."""
+    size = float(exact(epsilon))
+    q = (1 - math.exp(t - size)) / (math.exp(t) - math.exp(t - size))
+    p = q * math.exp(t)
+    return Event(EventCost.bounded_range(epsilon), ((p, q), (1 - p, 1 - q)))
+
+
+@pytest.mark.slow
+def test_no_adaptive_strategy_exceeds_the_promise_by_choices_of_bounded_range():
+    menu = [choice("0.8", t) for t in (0.2, 0.4, 0.6)]
+    assert 0.02 < largest_excess(menu, BUDGET, 4) <= 0.2
+    strong = choice("1.2", 0.6)
+    cheap = Event(replace(strong.cost, mu_squared=strong.cost.mu_squared / 9), strong.laws)
+    assert largest_excess([strong], BUDGET, 6) <= 0.2
+    assert largest_excess([cheap], BUDGET, 6) > 0.2
 
 
 # --- costs of several ----------------------------------------------------------------------------------------------------

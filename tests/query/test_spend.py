@@ -9,6 +9,7 @@ import pytest
 from shoal.errors import BudgetError, ParameterError, UsageError
 from shoal.guarantee.noise import NoisyTablesDP
 from shoal.ledger.event import Budget
+from shoal.ledger.filter import EventCost
 from shoal.query.batch import PricedQuestion, load
 from shoal.query.questions.moments import Count, Mean, Sum
 from shoal.query.questions.quantile import Quantile
@@ -213,3 +214,12 @@ def test_a_batch_file_may_say_shares_and_errors(tmp_path):
         assert [offer.mechanism for offer in price.offers] == ["gaussian", "gaussian", "laplace"]
         assert price.cost.event.mu_squared == sum(offer.cost.event.mu_squared for offer in price.offers)
         assert price.cost.event.epsilon == price.cost.epsilon
+
+
+def test_choices_of_a_quantile_count_with_half_of_their_epsilon(tmp_path):
+    with opened(tmp_path, policy(WIDE)) as asking:
+        cost = asking.price(Quantile("age", ".5"), epsilon="0.2").cost
+        assert cost.event.mu_squared < EventCost.pair("0.2", 0).mu_squared / 4
+        shared = asking.price(Quantile("age", ".5"), share="1%")
+        assert shared.cost.epsilon > Fraction("0.1")
+        assert shared.share == pytest.approx(Fraction(1, 100), rel=1e-3)

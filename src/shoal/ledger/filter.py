@@ -9,11 +9,12 @@ way. What is added up is an exact fraction; what is computed is rounded to the s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
 from statistics import NormalDist
 from typing import Any, Self
 
@@ -73,6 +74,12 @@ class EventCost:
         """The cost of what is only known to be (epsilon, delta)-DP."""
         e, d = check_epsilon(epsilon), check_delta(delta)
         return cls(e, d, pure_mu_squared(e), d, d)
+
+    @classmethod
+    def bounded_range(cls, epsilon: Number) -> EventCost:
+        """The cost of a choice by the exponential mechanism, whose losses differ by at most epsilon: half of it counts for mu."""
+        e = check_epsilon(epsilon)
+        return cls(e, Fraction(0), pure_mu_squared(e / 2))
 
     @classmethod
     def discrete_gaussian(
@@ -140,6 +147,11 @@ class EventCost:
         square = None if saved["mu_squared"] is None else exact(saved["mu_squared"])
         rest = [exact(saved[name]) for name in ("reveal", "common", "slack")]
         return cls(epsilon, delta, square, *rest)
+
+
+def sum_events(events: Sequence[EventCost]) -> EventCost:
+    """The cost of several events, one after the other; at least one."""
+    return reduce(operator.add, events)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ a batch file, YAML in which every value is the text that was typed.
 
 from __future__ import annotations
 
-import operator
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +28,7 @@ from shoal.guarantee.unit import Unit
 from shoal.language.condition.predicate import Atom, Predicate
 from shoal.language.condition.sets import RankSet, Span, TextSet, ValueSet
 from shoal.ledger.event import Cost
-from shoal.ledger.filter import EventCost
+from shoal.ledger.filter import EventCost, sum_events
 from shoal.policy.text.problem import RefusedPolicyError, excerpt
 from shoal.policy.text.reading import Tree, read_yaml
 from shoal.query.questions.base import Query, Question, VectorQuery
@@ -193,7 +192,7 @@ def cost(queries: Sequence[Offered], unit: Unit, delta: Number | None = None) ->
     groups = _groups([BatchPart.of(each) for each in queries], unit)
     counted = Counter(part for group in groups for part in _charged_guarantees(group, unit))
     curves = Counter(curve for group in groups for curve in [group.curve] * len(_charged_guarantees(group, unit)))
-    event = reduce(operator.add, (_event(group, unit) for group in groups))
+    event = sum_events([_event(group, unit) for group in groups])
     parts: list[tuple[Guarantee, int]] = list(counted.items())
     owned = [(part.own, n) for part, n in counted.items() if part.own is not None]
     basic = sum((own[0] * n for own, n in owned), Fraction(0))

@@ -20,7 +20,7 @@ from shoal.guarantee.rounding import GUARD, Number, decimal, exact, exact_text, 
 from shoal.guarantee.safe_k.curve import check_delta
 from shoal.guarantee.theorem import PremiseAnswer, PremiseStatus, theorem
 from shoal.ledger.event import Cost, refuse_unwritable
-from shoal.ledger.filter import LEFT_OUT, EventCost
+from shoal.ledger.filter import LEFT_OUT, EventCost, sum_events
 from shoal.mechanism.base import Target, check_grid, check_multiples
 from shoal.mechanism.exponential import Exponential
 from shoal.mechanism.gaussian import Gaussian
@@ -381,6 +381,14 @@ class RankOffer(Offer):
     @property
     def score(self) -> float:
         return max(2 * self.query.linf(each) / float(self.epsilon * each.share) for each in self.query.targets)
+
+    @property
+    def filtered(self) -> EventCost | None:
+        """Each target is a choice of bounded range; with groups, of which one person may change two, the pair is taken."""
+        if self.query.axes is not None:
+            return None
+        event = sum_events([EventCost.bounded_range(self.epsilon * each.share) for each in self.query.targets])
+        return event if (event.epsilon, Fraction(0)) == self.guarantee.own else None
 
     @property
     def errors(self) -> tuple[Error, ...]:

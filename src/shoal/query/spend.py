@@ -16,14 +16,17 @@ from shoal.guarantee.rounding import Number, exact, read_number, text_down, text
 from shoal.ledger.filter import pure_mu_squared
 from shoal.ledger.room import Room
 from shoal.query.batch import PricedQuestion
-from shoal.query.price import LEAST_EPSILON, MOST_EPSILON, Offer, gaussian_offer, offer
+from shoal.query.price import LEAST_EPSILON, MOST_EPSILON, Offer, RankOffer, gaussian_offer, offer
 from shoal.query.prior import AnalystPrior
 from shoal.query.questions.base import Query, VectorQuery
+from shoal.query.questions.quantile import RankQuery
 
 _DIGITS = 6
 _DELTA_PART = 100
 """Gaussian noise takes this part of the delta for pairs, so that the sum of epsilons goes on holding beside it."""
 _HALVINGS = 40
+_SLOPE = 1.2533142
+"""sqrt(pi/2), rounded up: mu of epsilon-DP is at most that times epsilon (theorem `adaptive-filter`)."""
 
 
 def find_offer(query: Query, ask: PricedQuestion, prior: AnalystPrior | None, rooms: Sequence[Room]) -> Offer:
@@ -136,6 +139,10 @@ class _Spend:
             square = pure_mu_squared(epsilon)
             if square is not None and square <= target:
                 found.append(epsilon)
+            if isinstance(self._query, RankQuery) and self._query.axes is None:
+                # Choices count with half of their epsilon, each with the square of its own: mu is at most sqrt(pi/2) times it.
+                shares = math.sqrt(sum(float(each.share) ** 2 for each in self._query.targets))
+                found.append(_short(2 * math.sqrt(target) / (shares * _SLOPE)))
         if not found or not max(found):
             raise UsageError("nothing is left of the budget of which this is a share", fix="see `shoal dataset show`")
         return max(found)
@@ -185,7 +192,8 @@ def _smallest(make: Callable[[float], Offer], low: float, high: float, most: flo
 
 def _error(offered: Offer) -> float:
     """The largest error of an answer in 95 of 100 cases; refused where it comes with the answer only."""
-    widths = [error.within for error in offered.errors]
+    ranked = isinstance(offered, RankOffer)  # in rows; the interval of its value comes with the answer
+    widths = [error.within for error in offered.errors if not (ranked and error.how == "later")]
     if not widths or any(width is None for width in widths):
         raise UsageError(
             "how far off this answer may be depends on the rows, or is not known",
