@@ -269,10 +269,10 @@ def variance(
 @click.argument("at", metavar="Q")
 @_options(_epsilon, _where, _by, _bounds)
 def quantile(
-    dataset: str, attribute: str, rank: str, where: str | None, by: str | None, bounds: str | None, **shared: Any
+    dataset: str, attribute: str, at: str, where: str | None, by: str | None, bounds: str | None, **shared: Any
 ) -> None:
     """Find the value of ATTRIBUTE with a share Q of the rows at or below it; 0.5 is the median."""
-    q = numbers.read_number(rank, "q")
+    q = numbers.read_number(at, "q")
     own = {"attribute": attribute, "q": q, **_rows(where), **_groups(by), **_ends(bounds)}
     _ask({"quantile": own}, AskOptions(dataset, **shared))
 
