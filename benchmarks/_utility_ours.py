@@ -29,6 +29,7 @@ CANDIDATES: dict[str, dict] = {
     "synthetic, chosen": {"method": "synthetic", "views": {"choose": {}}},
     "synthetic, adapted": {"method": "synthetic", "views": {"adapt": {}}},
     "synthetic, adapted, up to triples": {"method": "synthetic", "views": {"adapt": {"width": 3}}},
+    "synthetic, all pairs and chosen triples": {"method": "synthetic", "views": {"every": "pairs", "adapt": {}}},
     "synthetic, pairs and triples of the target": {"method": "synthetic", "views": {"workload": TARGET}},
     "synthetic, default": {"method": "synthetic"},
 }

@@ -43,7 +43,7 @@ ENVIRONMENTS = {
     "privbayes": ("datasynthesizer", ["DataSynthesizer==0.1.13"]),
 }
 """For each family of peers its environment and what is installed there; classifiers run in the first."""
-PEER_METHODS = ("smartnoise-mst", "opendp-aim2", "opendp-aim3", "smartnoise-aim2", "privbayes-2")
+PEER_METHODS = ("smartnoise-mst", "opendp-aim2", "opendp-aim2small", "opendp-aim3", "smartnoise-aim2", "privbayes-2")
 BASELINES = ("originals", "Gaussian, all pairs")
 EPSILONS, DELTAS = ("0.1", "0.3", "1", "3", "10"), ("1e-6", "1e-9")
 SHOWN = ("tv1", "tv2", "tv2_worst", "tv3", "tv3_worst", "range", "association", "auc", "cpu", "megabytes")

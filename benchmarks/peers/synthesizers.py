@@ -52,7 +52,7 @@ def rho_for(epsilon, delta):
 
 def opendp(kind, table, domains, epsilon, delta):
     """MST, AIM over all pairs or triples, or noise on all pairs and one model, as opendp.extras.mbi has them."""
-    kind = {"aim2": "aim"}.get(kind, kind)
+    kind = {"aim2": "aim", "aim2small": "aim-small"}.get(kind, kind)
     return process.synthesize(kind, table, domains, rho_for(epsilon, delta), 1, shipped=True)
 
 

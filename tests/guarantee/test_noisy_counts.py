@@ -36,6 +36,8 @@ SETTINGS = [
     {"tables": table_numbers(28), "singles": 8, "candidates": 28, "kind": "once"},
     {"tables": table_numbers(28), "candidates": 28, "kind": "once", "unit": PERSON},
     {"tables": 12, "singles": 8, "candidates": 28, "kind": "rounds"},
+    {"tables": 4, "first": 28, "candidates": 56, "kind": "rounds"},
+    {"tables": 4, "singles": 8, "first": 28, "candidates": 56, "kind": "rounds", "unit": PERSON},
     {"tables": 12, "singles": 8, "others": [(SafeKSampling(60, "0.05"), 1), (PureDP("0.05"), 1)]},
 ]
 
@@ -66,6 +68,15 @@ def test_the_parts_are_the_steps():
     rounds = solve_counts(1, "1e-6", unit=ROW, tables=5, singles=4, candidates=6, kind="rounds")
     assert rounds.parts[1] == (ExponentialDP(rounds.choice_epsilon), 5)
     assert rounds.parts[2] == (NoisyTablesDP([(5, rounds.sigma_of(5))]), 1)
+    after = solve_counts(1, "1e-6", unit=REPLACED, tables=5, singles=4, first=3, candidates=6, kind="rounds")
+    assert [part for part, _ in after.parts[:2]] == [
+        NoisyTablesDP([(8, after.single_sigma)]),
+        NoisyTablesDP([(6, after.first[1])]),
+    ]
+    assert after.parts[2] == (ExponentialDP(after.choice_epsilon), 5)
+    assert (after.named, rounds.named) == (7, 4)
+    assert after.to_saved()["first"] == [3, str(float(after.first[1]))]
+    assert "first" not in rounds.to_saved()
     person = solve_counts(1, "1e-6", unit=Unit.person("id", 3, "replace_one"), tables=5)
     assert person.parts == ((ConcentratedDP(5 * 18 / (2 * person.sigma_of(5) ** 2)), 1),)
     assert person.score_change == 6
@@ -149,6 +160,9 @@ REFUSED = [
     ({"tables": 3, "singles": 2, "singles_share": 1}, ParameterError),
     ({"tables": 3, "singles": 2, "singles_share": 0}, ParameterError),
     ({"tables": 3, "singles": -1}, ParameterError),
+    ({"tables": 3, "first": 2}, UsageError),
+    ({"tables": 3, "first": -1, "candidates": 5, "kind": "rounds"}, ParameterError),
+    ({"tables": 3, "first": 2, "candidates": 5, "kind": "rounds", "rounds_share": 1}, ParameterError),
     ({"tables": 3, "delta": 0}, PreconditionError),
     ({"tables": 3, "epsilon": 0}, PreconditionError),
     ({"tables": 3, "others": [(PureDP(1), 1)]}, InfeasibleError),

@@ -1,9 +1,10 @@
 """The setting of a release of noisy counts: how much noise each table has, so that everything together keeps (epsilon, delta).
 
-A release measures one-way tables first (singles), may choose among wider tables, and measures those. What each step takes is
-a share of one precision; the precision is the largest at which all steps compose to the promise. Tables are measured with
-discrete Gaussian noise (theorem `noisy-tables`) and chosen by noisy scores (the same), or one after another by the exponential
-mechanism (theorem `bounded-range`); the parameters are fixed in advance (theorem `adaptive-tables`).
+A release measures one-way tables first (singles), may measure tables that the plan names and choose among further ones, and
+measures those. What each step takes is a share of one precision; the precision is the largest at which all steps compose to the
+promise. Tables are measured with discrete Gaussian noise (theorem `noisy-tables`) and chosen by noisy scores (the same), or one
+after another by the exponential mechanism (theorem `bounded-range`); the parameters are fixed in advance (theorem
+`adaptive-tables`).
 """
 
 from __future__ import annotations
@@ -34,6 +35,10 @@ SINGLES_SHARE = Fraction(3, 10)
 """The part of the precision that the one-way tables take together; less makes them, and pairs, worse (measured)."""
 CHOICE_SHARE = Fraction(7, 100)
 """The part of the precision that choosing takes: all noisy scores, or all rounds of the exponential mechanism."""
+ROUNDS_SHARE = Fraction(1, 20)
+"""The part of the precision that rounds take, choices and tables together, where tables that the plan names are counted first."""
+CHOICE_OF_ROUNDS = Fraction(1, 10)
+"""The part of it that goes to the choices."""
 DIGITS = 5
 """Significant digits of a sigma, rounded up, and of the epsilon of a choice, rounded down."""
 CLOSE = 3e-4
@@ -51,7 +56,8 @@ class CountsSetting:
 
     `kind` says how the wider tables are found: `fixed` in advance, chosen `once` from noisy scores, or in `rounds` of one
     choice and one table each. `tables` has pairs of a number of tables and the sigma that each of them then has: one pair, or
-    for `once` a short list, of which the noisy scores may decide.
+    for `once` a short list, of which the noisy scores may decide. `first` has the number of wider tables that the plan names
+    and that are measured before the rounds, with their sigma.
     """
 
     unit: Unit
@@ -65,6 +71,12 @@ class CountsSetting:
     """Of the exponential mechanism in each round, for scores that one unit moves by at most `score_change`."""
     tables: tuple[tuple[int, Fraction], ...]
     parts: Parts
+    first: tuple[int, Fraction] | None = None
+
+    @property
+    def named(self) -> int:
+        """How many tables come before those of `tables`: of single attributes, and `first`."""
+        return self.singles + (self.first[0] if self.first is not None else 0)
 
     @property
     def score_change(self) -> int:
@@ -95,10 +107,12 @@ class CountsSetting:
         def text(value: Fraction | None) -> str | None:
             return None if value is None else exact_text(value)
 
+        first = {} if self.first is None else {"first": [self.first[0], exact_text(self.first[1])]}
         return {
             "kind": self.kind,
             "singles": self.singles,
             "single_sigma": text(self.single_sigma),
+            **first,
             "candidates": self.candidates,
             "score_sigma": text(self.score_sigma),
             "choice_epsilon": text(self.choice_epsilon),
@@ -143,16 +157,20 @@ def solve_counts(
     kind: CountsKind = "fixed",
     tables: int | Sequence[int],
     singles: int = 0,
+    first: int = 0,
     candidates: int = 0,
     others: Sequence[tuple[Guarantee, int]] = (),
     singles_share: Number = SINGLES_SHARE,
-    choice_share: Number = CHOICE_SHARE,
+    choice_share: Number | None = None,
+    rounds_share: Number = ROUNDS_SHARE,
 ) -> CountsSetting:
     """The least noise with which all steps of a release of noisy counts, and `others` beside them, keep (epsilon, delta).
 
     Arguments  `tables` is the number of wider tables (of rounds, for `rounds`); for `once` a list of numbers may be given, of
                which the published scores decide (`table_numbers` makes one); `singles` is the number of one-way tables, 0 for
-               none; `candidates` how many tables are chosen from; `others` are further guarantees for the same unit
+               none; `first` the number of wider tables that are measured before the rounds; `candidates` how many tables
+               are chosen from; `others` are further guarantees for the same unit. Of the precision one-way tables take
+               `singles_share`, choices `choice_share`, and rounds after `first` tables `rounds_share`, choices included
     Raises     UsageError and ParameterError for numbers that make no sense; PreconditionError for delta 0 or 1;
                InfeasibleError where `others` leave nothing, or no noise that a table can bear keeps the promise
 
@@ -160,7 +178,12 @@ def solve_counts(
     22.35...
     """
     e, d = check_epsilon(epsilon), check_delta(delta)
-    plan = _Steps.of(unit, kind, tables, singles, candidates, exact(singles_share), exact(choice_share))
+    rounds_part = exact(rounds_share)
+    if choice_share is None:
+        choice_share = CHOICE_OF_ROUNDS * rounds_part if first else CHOICE_SHARE
+    plan = _Steps.of(
+        unit, kind, tables, singles, first, candidates, exact(singles_share), exact(choice_share), rounds_part
+    )
     if not 0 < d < 1 or e == 0:
         raise PreconditionError(
             "noisy-tables",
@@ -181,7 +204,7 @@ def solve_counts(
     if found is None or not composed_within([*(setting := plan.at(found)).parts, *extra], e, d):
         raise InfeasibleError(
             "no noise that a table can bear keeps the promise",
-            came=f"epsilon = {text_near(e)}, delta = {text_near(d)}, {plan.most} tables",
+            came=f"epsilon = {text_near(e)}, delta = {text_near(d)}, {plan.first + plan.most} tables",
             allowed=f"sigma up to {LARGEST_SIGMA:,}",
             fix="raise epsilon or delta, or publish fewer tables",
         )
@@ -196,9 +219,11 @@ class _Steps:
     kind: CountsKind
     numbers: tuple[int, ...]
     singles: int
+    first: int
     candidates: int
     single_part: Fraction
     choice_part: Fraction
+    first_part: Fraction
 
     @classmethod
     def of(
@@ -207,9 +232,11 @@ class _Steps:
         kind: CountsKind,
         tables: int | Sequence[int],
         singles: int,
+        first: int,
         candidates: int,
         single_part: Fraction,
         choice_part: Fraction,
+        rounds_part: Fraction,
     ) -> _Steps:
         """The steps, checked."""
         if kind not in KINDS:
@@ -218,7 +245,10 @@ class _Steps:
         for number in numbers:
             whole(number, "the number of tables")
         whole(singles, "the number of one-way tables", 0)
+        whole(first, "the number of tables before the rounds", 0)
         whole(candidates, "the number of candidates", 0 if kind == "fixed" else 1)
+        if first and kind != "rounds":
+            raise UsageError("tables are measured first where others follow in rounds", came=kind, allowed="rounds")
         if not numbers or (len(numbers) > 1 and kind != "once"):
             raise UsageError(
                 "one number of tables is fixed in advance", came=numbers, allowed="one, or several for `once`"
@@ -231,17 +261,19 @@ class _Steps:
             raise UsageError("fixed tables have no candidates", came=candidates, allowed="0")
         single_part = single_part if singles else Fraction(0)
         choice_part = choice_part if kind != "fixed" else Fraction(0)
-        if min(single_part, choice_part) < 0 or single_part + choice_part >= 1:
+        first_part = 1 - single_part - rounds_part if first else Fraction(0)
+        if min(single_part, choice_part, first_part) < 0 or single_part + choice_part + first_part >= 1:
             raise ParameterError(
                 "the shares leave nothing to the tables",
-                came=f"{text_near(single_part)} + {text_near(choice_part)}",
+                came=f"{text_near(single_part)} + {text_near(choice_part)} + {text_near(first_part)}",
                 allowed="shares from 0 up, below 1 together",
             )
-        if (singles and not single_part) or (kind != "fixed" and not choice_part):
+        if (singles and not single_part) or (first and not first_part) or (kind != "fixed" and not choice_part):
             raise ParameterError(
                 "a step without precision", came="a share of 0", allowed="a share above 0 for each step"
             )
-        return cls(unit, kind, tuple(sorted(set(numbers))), singles, candidates, single_part, choice_part)
+        numbers = tuple(sorted(set(numbers)))
+        return cls(unit, kind, numbers, singles, first, candidates, single_part, choice_part, first_part)
 
     @property
     def most(self) -> int:
@@ -256,13 +288,16 @@ class _Steps:
     def at(self, precision: float) -> CountsSetting:
         """The setting that spends a precision: the sum of squared changes over sigma^2 of all steps."""
         exactly = Fraction(precision)
-        wide = exactly * (1 - self.single_part - self.choice_part)
+        wide = exactly * (1 - self.single_part - self.choice_part - self.first_part)
         tables = tuple((number, _noise(number * self.square, wide)) for number in self.numbers)
         single = _noise(self.singles * self.square, exactly * self.single_part) if self.singles else None
-        score = choice = None
+        score = choice = first = None
         parts: list[tuple[Guarantee, int]] = []
         if single is not None:
             parts.append((self._tables(((self.singles, single),)), 1))
+        if self.first:
+            first = self.first, _noise(self.first * self.square, exactly * self.first_part)
+            parts.append((self._tables((first,)), 1))
         if self.kind == "once":
             score = _noise(self.candidates, exactly * self.choice_part)
             parts.append((NoisyTablesDP([(self.candidates, score)]), 1))
@@ -271,7 +306,7 @@ class _Steps:
             parts.append((ExponentialDP(choice), self.most))
         parts.append((self._tables(tables), 1))
         return CountsSetting(
-            self.unit, self.kind, self.singles, single, self.candidates, score, choice, tables, tuple(parts)
+            self.unit, self.kind, self.singles, single, self.candidates, score, choice, tables, tuple(parts), first
         )
 
     def _tables(self, choices: Sequence[tuple[int, Fraction]]) -> Guarantee:

@@ -278,7 +278,7 @@ def _tables_clause(setting: CountsSetting, *, merged: bool) -> str:
     numbers = [number for number, _ in setting.tables]
     many = f"{numbers[0]:,}" if len(numbers) == 1 else f"{numbers[0]:,} to {numbers[-1]:,}"
     tables = f"{many} table{'s' * (numbers[-1] != 1)}"
-    if not setting.singles:
+    if not setting.named:
         return f"{tables} that the plan names"
     first = f"{setting.singles:,} table{'s' * (setting.singles != 1)} of one attribute each"
     by = ", in which small cells were put together by what those showed" if merged else ""
@@ -289,6 +289,9 @@ def _tables_clause(setting: CountsSetting, *, merged: bool) -> str:
             f"{first}, and then of {tables}{by}, chosen among {setting.candidates:,} by scores that have noise of their own "
             "(sigma " + exact_text(setting.score_sigma or Fraction(0)) + ") and are published"
         )
+    if setting.first is not None:
+        many = f"{setting.first[0]:,} table{'s' * (setting.first[0] != 1)} that the plan names"
+        first, by = f"{first}, of {many}{by}" if setting.singles else many, ""
     return (
         f"{first}, and then of {tables}{by}, one after the other: each time the exponential mechanism, with epsilon "
         f"{exact_text(setting.choice_epsilon or Fraction(0))}, draws one of {setting.candidates:,} tables, and most likely one "
@@ -303,6 +306,10 @@ def _error_sentence(setting: CountsSetting, widths: Mapping[Fraction, int]) -> s
         said.append(
             f"in a table of one attribute by at most {widths[setting.single_sigma]:,} (sigma {exact_text(setting.single_sigma)})"
         )
+    if setting.first is not None:
+        said.append(
+            f"in the tables that the plan names by at most {widths[setting.first[1]]:,} (sigma {exact_text(setting.first[1])})"
+        )
     low, high = setting.tables[0], setting.tables[-1]
     if low == high:
         said.append(f"in the other tables by at most {widths[low[1]]:,} (sigma {exact_text(low[1])})")
@@ -311,7 +318,7 @@ def _error_sentence(setting: CountsSetting, widths: Mapping[Fraction, int]) -> s
             f"in the other tables by at most {widths[low[1]]:,} if there {'is' if low[0] == 1 else 'are'} {low[0]:,} of them, "
             f"and {widths[high[1]]:,} if there are {high[0]:,} (sigma {exact_text(low[1])} to {exact_text(high[1])})"
         )
-    where = " and ".join(said) if len(said) > 1 else said[0].replace("in the other tables ", "")
+    where = f"{', '.join(said[:-1])} and {said[-1]}" if len(said) > 1 else said[0].replace("in the other tables ", "")
     return (
         f"A published count differs from the true one {where} in at least 95 of 100 cases. It may be negative, and tables that "
         "share an attribute need not agree."

@@ -21,6 +21,7 @@ from shoal.policy.model.base import PolicyPart
 from shoal.policy.model.file import BudgetModel, FileModel, PolicyModel, UnitModel
 from shoal.policy.model.method import method_of, no_attribute, settle_method
 from shoal.policy.model.release import (
+    EVERY,
     METHOD_NAMES,
     ChooseModel,
     GroupsModel,
@@ -383,18 +384,16 @@ def _views(
 
 def _width(where: Path, asked: GroupsModel, published: int, *, counts: bool) -> Iterator[Problem]:
     """There are as many attributes as a view has, and as many views as are asked for."""
-    width = asked.width
-    many = (
-        sum(comb(published, size) for size in range(2, width + 1))
-        if asked.adapt is not None or (counts and asked.choose is not None)
-        else comb(published, width)
-    )
-    yield from _too_many_views(where, asked, many)
+    width, many = asked.width, asked.count_candidates(published, counts=counts)
+    yield from _too_many_views(where, asked, many, published)
     if width > published:
         yield Problem(where, f"fewer than {width} published attributes", str(published))
     elif asked.choose is not None and asked.choose.count is not None and asked.choose.count > many:
         most = f"at most {many:,}"
         yield Problem((*where, "choose", "count"), "more views than there are", str(asked.choose.count), most)
+    elif asked.adapt is not None and not many:
+        fix = "choose wider tables (`width: 3`), or leave `adapt` out"
+        yield Problem((*where, "adapt"), "all tables are counted first, and none is left to choose", None, None, fix)
     elif asked.adapt is not None and asked.adapt.rounds is not None and asked.adapt.rounds > min(many, MOST_ROUNDS):
         fix = "each table is chosen once" if many <= MOST_ROUNDS else "each round fits a model of all tables so far"
         most = f"at most {min(many, MOST_ROUNDS):,}"
@@ -404,19 +403,20 @@ def _width(where: Path, asked: GroupsModel, published: int, *, counts: bool) -> 
         yield Problem((*where, "allocation"), "not together with `choose`", "weighted", "equal", fix)
 
 
-def _too_many_views(where: Path, asked: GroupsModel, candidates: int) -> Iterator[Problem]:
+def _too_many_views(where: Path, asked: GroupsModel, candidates: int, published: int) -> Iterator[Problem]:
     """As many views as can be planned, and as many candidates as can be looked through."""
     named = sum(len(groups) for _, groups in asked.named_groups)
     if asked.choose is not None:
         count = asked.choose.count or 0
     elif asked.adapt is not None:
-        count = asked.adapt.rounds or 0
+        first = comb(published, EVERY.index(asked.every) + 1) if asked.every else 0
+        count = (asked.adapt.rounds or 0) + named + min(first, asked.limit or first)
     else:
         count = named or min(candidates, asked.limit or candidates)
     if count > MOST_VIEWS:
         fix = "take some of them: `limit` beside `every`, `count` beside `choose`, or a `workload`"
         yield Problem(where, "too many views", f"{count:,}", f"at most {MOST_VIEWS:,}", fix)
-    if not named and candidates > MOST_CANDIDATES and candidates > count:
+    if (not named or asked.adapt is not None) and candidates > MOST_CANDIDATES and candidates > count:
         yield Problem(
             where,
             "too many views to take some of them",

@@ -146,6 +146,31 @@ def test_a_setting_for_another_number_of_steps_is_refused():
         NoisyCounts(setting("fixed"), CELLS, (("a", "b"), ("a", "c"), ("a", "d")))
 
 
+def test_groups_before_the_rounds_are_those_of_the_setting(monkeypatch):
+    monkeypatch.setattr(noisy_counts, "ModelFit", Independent)
+    own = setting("rounds", singles=0, first=3, candidates=1, tables=1)
+    method = NoisyCounts(own, CELLS, (NAMES,), merged=False, first=PAIRS)
+    found = method.measure(opened(people(300)), Script(choices=(0,)))  # type: ignore[arg-type]
+    assert [each.attributes for each in found.tables] == [*PAIRS, NAMES]
+    assert [each.sigma for each in found.tables] == [own.first[1]] * 3 + [own.tables[0][1]]
+    assert {int(each.values.sum()) for each in found.tables} == {300}
+    with pytest.raises(PreconditionError, match="before the rounds"):
+        NoisyCounts(own, CELLS, (NAMES,), merged=False, first=(*PAIRS[:2], PAIRS[0]))
+    with pytest.raises(PreconditionError, match="before the rounds"):
+        NoisyCounts(setting("rounds"), CELLS, PAIRS, first=PAIRS[:1])
+    with pytest.raises(PreconditionError, match="number of attributes"):
+        NoisyCounts(replace(own, singles=3), CELLS, (NAMES,), merged=False, first=PAIRS)
+
+
+def test_of_many_candidates_those_that_depend_in_pairs_are_scored():
+    def expected(group):
+        return np.array([[9.0, 1.0], [1.0, 9.0]]) if group == ("a", "c") else np.full((2, 2), 5.0)
+
+    groups = [("a", "b", "d"), ("a", "b", "c"), ("b", "c", "d"), ("a", "c", "d")]
+    assert rounds.most_dependent(groups, expected, 4) == groups
+    assert rounds.most_dependent(groups, expected, 2) == [("a", "b", "c"), ("a", "c", "d")]
+
+
 def test_a_table_with_too_many_declared_cells_is_refused():
     names = tuple(f"n{i}" for i in range(3))
     wide = {name: {"role": "quasi", "type": "integer", "domain": [0, 999]} for name in names}
@@ -171,6 +196,7 @@ def test_only_measuring_is_given_a_table():
         ("ExactTables.__init__", "Table"),
         ("NoisyCounts.measure", "Table"),
         ("NoisyCounts._choose_once", "ExactTables"),
+        ("NoisyCounts._measure_first", "ExactTables"),
         ("NoisyCounts._measure_in_rounds", "ExactTables"),
         ("measure_in_rounds.measure_in_rounds", "ExactTables"),
     }
@@ -234,6 +260,8 @@ def promised(own: CountsSetting) -> dict[str, float]:
         "singles": square * own.singles / float(own.single_sigma or 1) ** 2,
         "tables": max(square * number / float(sigma) ** 2 for number, sigma in own.tables),
     }
+    if own.first is not None:
+        allowed["first"] = square * own.first[0] / float(own.first[1]) ** 2
     return allowed | ({"scores": own.candidates / float(own.score_sigma) ** 2} if own.score_sigma else {})
 
 
@@ -256,6 +284,18 @@ def test_neighbours_publish_the_same_from_exact_numbers_as_near_as_promised(kind
     for first, second in transcripts(NoisyCounts(own, CELLS, PAIRS), (1, 0)):
         used, allowed = precision(first, second), promised(own)
         assert all(used[purpose] <= allowed[purpose] * (1 + 1e-12) for purpose in used)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", [ROW, REPLACED], ids=["added", "replaced"])
+def test_neighbours_are_as_near_where_named_tables_come_before_the_rounds(unit, monkeypatch):
+    monkeypatch.setattr(noisy_counts, "ModelFit", Independent)
+    own = setting("rounds", unit, first=1, candidates=3, tables=2)
+    method = NoisyCounts(own, CELLS, (*PAIRS[1:], NAMES), first=PAIRS[:1])
+    for first, second in transcripts(method, (1, 0)):
+        used, allowed = precision(first, second), promised(method.setting)
+        assert all(used[purpose] <= allowed[purpose] * (1 + 1e-12) for purpose in used)
+        assert used["first"] > 0
 
 
 @pytest.mark.slow

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from shoal.errors import PolicyError
 from shoal.policy.policy import Policy
+from shoal.publish.verify.lock import policy_of_lock
 
 BASE = {"version": 1, "dataset": "people", "unit": "row", "neighbours": "add_remove"}
 
@@ -39,6 +41,8 @@ def cells(values=6, columns=4, unit=BASE["unit"], **release):
         ({"views": {"every": "pairs", "cells": "merged"}}, "merged"),
         ({"values": 32, "views": {"every": "pairs", "cells": "declared"}}, "declared"),
         ({"views": {"adapt": {}}}, "merged"),
+        ({"views": {"every": "pairs", "adapt": {}}}, "declared"),
+        ({"values": 32, "views": {"every": "pairs", "adapt": {}}}, "merged"),
         ({"views": {"choose": {}}}, "merged"),
         ({"method": "safe-k", "views": {"show": "counts", "every": "pairs"}}, "merged"),
     ],
@@ -53,3 +57,55 @@ def test_a_lock_says_it():
     release = {"method": "synthetic", "epsilon": "1", "delta": "1e-6"}
     policy = Policy.of({**BASE, "attributes": dict.fromkeys("abc", column), "release": release})
     assert 'cells: "declared"' in policy.lock().text
+
+
+@pytest.mark.parametrize(
+    ("values", "columns", "views", "rounds"),
+    [
+        (6, 9, None, None),
+        (6, 9, {"every": "pairs"}, None),
+        (6, 9, {"every": "pairs", "adapt": {}}, 4),
+        (6, 3, {"every": "pairs", "adapt": {}}, 1),
+        (32, 9, {"every": "pairs", "adapt": {}}, 4),
+        (6, 9, {"every": "pairs", "adapt": {"rounds": 2}}, 2),
+        (6, 9, {"every": "triples", "adapt": {"width": 2}}, 4),
+        (6, 4, {"workload": [["c0", "c1", "c2"], ["c0", "c3"]], "adapt": {}}, 2),
+        (6, 3, {"workload": [["c0", "c1", "c2"], ["c0", "c1"]], "adapt": {}}, 1),
+    ],
+)
+def test_tables_are_chosen_after_those_that_the_policy_names(values, columns, views, rounds):
+    column = {"role": "quasi", "type": "integer", "domain": [0, values - 1], "missing": "refuse"}
+    attributes = {f"c{number}": column for number in range(columns)}
+    release = {"method": "synthetic", "epsilon": "1", "delta": "1e-6"} | ({"views": views} if views else {})
+    policy = Policy.of({**BASE, "attributes": attributes, "release": release})
+    found = policy.release.views
+    assert (None if found.adapt is None else found.adapt.rounds) == rounds
+    names = list(attributes)
+    before, after = (
+        {frozenset(group) for group in own} for own in (found.first_groups(names), found.candidates(names))
+    )
+    assert not before & after
+    if rounds is not None:
+        assert len(found.candidates(names)) == found.count_candidates(columns, counts=True)
+        assert before
+        assert found.adapt.width == (2 if views and views.get("every") == "triples" else 3)
+    assert policy_of_lock(policy.lock().text).lock() == policy.lock()
+
+
+@pytest.mark.parametrize(
+    ("views", "said"),
+    [
+        ({"every": "singles", "adapt": {}}, "beside tables of one attribute"),
+        ({"workload": [["c0"], ["c1", "c2"]], "adapt": {}}, "beside tables of one attribute"),
+        ({"every": "pairs", "choose": {}}, "exactly one of these keys"),
+        ({"every": "pairs", "workload": [["c0", "c1"]], "adapt": {}}, "exactly one of these keys"),
+        ({"every": "pairs", "adapt": {"rounds": 5}}, "too many rounds"),
+        ({"every": "pairs", "adapt": {"width": 2}}, "none is left to choose"),
+    ],
+)
+def test_tables_before_rounds_that_cannot_be(views, said):
+    column = {"role": "quasi", "type": "integer", "domain": [0, 5], "missing": "refuse"}
+    attributes = {f"c{number}": column for number in range(4)}
+    release = {"method": "synthetic", "epsilon": "1", "delta": "1e-6", "views": views}
+    with pytest.raises(PolicyError, match=said):
+        _ = Policy.of({**BASE, "attributes": attributes, "release": release}).release

@@ -58,7 +58,7 @@ def every_model(model: type[Entry] = Entry) -> list[type[Entry]]:
     return [found for own in model.__subclasses__() for found in (own, *every_model(own))]
 
 
-LATER = {"LedgerEntry": {"looks"}, "CountedLedgerEntry": {"looks"}}
+LATER = {"LedgerEntry": {"looks"}, "CountedLedgerEntry": {"looks"}, "NoiseEntry": {"first"}}
 LATER |= {model.__name__: {"treatments"} for model in {Certificate, *MODELS.values()}}
 LATER["SafeKCertificate"] = {"treatments", "noisy_total"}
 """Keys that came after the first certificates: those do not have them, and no other key may be left out."""

@@ -95,6 +95,22 @@ def less_noise(_, content):
         part["guarantee"]["choices"] = [[many, smaller(own)] for many, own in part["guarantee"]["choices"]]
 
 
+def less_noise_first(_, content):
+    """A smaller sigma of the tables that come before the rounds, wherever it stands but in the parts."""
+    many, sigma = content["noise"]["first"]
+    smaller = exact_text(Fraction(sigma) * 9 / 10)
+    content["noise"]["first"] = [many, smaller]
+    for table in content["counts"][content["noise"]["singles"] :][:many]:
+        table |= {"sigma": smaller, "half_width": noise_half_width(smaller)}
+
+
+def exchanged_columns(_, content):
+    """The columns of the last table that is named, and of the one that was chosen, exchanged."""
+    named, chosen = content["counts"][-2:]
+    for key in ("columns", "recoding", "cells"):
+        named[key], chosen[key] = chosen[key], named[key]
+
+
 def as_text(rows):
     """The count is the last field but two; a label before it may hold the same digits."""
     fields = [row.rsplit(",", 3) for row in rows]
@@ -109,6 +125,12 @@ SUBTLE = {
     "a label that means something else": ("counts", json_of(rule_of_age, renamed_label), "label-meaning"),
     "less noise than is paid for": ("counts", less_noise, "promise"),
     "a table less": ("counts", lambda _, c: c["counts"].pop(), "noise"),
+    "tables before the rounds that cost nothing": ("counts-first", lambda _, c: c["parts"].pop(1), "noise-parts"),
+    "tables before the rounds that are not said": ("counts-first", lambda _, c: c["noise"].pop("first"), "noise"),
+    "fewer tables before the rounds": ("counts-first", put("noise", "first", 0, value=2), "noise"),
+    "less noise before the rounds": ("counts-first", less_noise_first, "noise-parts"),
+    "a chosen table in the place of a named one": ("counts-first", exchanged_columns, "count-tables"),
+    "a null that should be absent": ("counts", put("noise", "first", value=None), "keys"),
     "a score that is no whole number": (
         "counts-chosen",
         json_of(lambda _: "counts.json", lambda index: index["scores"][0].update(score=0.5)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,6 +32,8 @@ Publish = Callable[[Numbers, Group], NoisyTable]
 """Adds noise to an exact table."""
 FITS = 6
 """The number of times that a model is fitted, at most: in between, tables are chosen by the scores of the same model."""
+MOST_SCORED = 3_000
+"""Candidates that are counted and scored, at most; of more, those whose attributes depend most on each other in pairs."""
 
 
 class ModelFit:
@@ -65,10 +68,32 @@ def useful_groups(
     return [groups[number] for number in found]
 
 
+def most_dependent(groups: Sequence[Group], expected: Callable[[Group], Floats], most: int) -> list[Group]:
+    """The groups whose pairs of attributes have the most mutual information together, by a model of what is published.
+
+    They keep their order. A table of three attributes that depend on each other in no pair is not among them: there are too many
+    to look at all.
+    """
+    if len(groups) <= most:
+        return list(groups)
+    from shoal.model.paths import information
+
+    known: dict[Group, float] = {}
+    sums = []
+    for group in groups:
+        pairs = list(combinations(group, 2))
+        for pair in pairs:
+            if pair not in known:
+                known[pair] = information(np.maximum(expected(pair), 0.0))
+        sums.append(math.fsum(known[pair] for pair in pairs))
+    taken = np.sort(np.argsort(-np.array(sums), kind="stable")[:most])
+    return [groups[number] for number in taken.tolist()]
+
+
 def measure_in_rounds(
     setting: CountsSetting,
     groups: Sequence[Group],
-    singles: Sequence[NoisyTable],
+    before: Sequence[NoisyTable],
     bins: Mapping[str, AttributeBins],
     exact: ExactTables,
     expect: Expect,
@@ -76,17 +101,21 @@ def measure_in_rounds(
     source: Source,
     progress: Callable[[int], None] = lambda _: None,
 ) -> list[NoisyTable]:
-    """The tables of all rounds. Each choice is one draw of the exponential mechanism, given all that is published by then."""
+    """The tables of all rounds. Each choice is one draw of the exponential mechanism, given all that is published by then.
+
+    Where tables that the plan names come first, their model says enough, and all tables are chosen by its scores.
+    """
     (rounds, sigma), *_ = setting.tables
     if setting.choice_epsilon is None:
         raise PreconditionError("bounded-range", "a choice without a price", fix="solve the setting for rounds")
     factor = setting.choice_epsilon / (2 * setting.score_change)
     left = list(groups)
     made: list[NoisyTable] = []
-    together = -(-rounds // FITS)
+    together = rounds if setting.first is not None else -(-rounds // FITS)
     while len(made) < rounds:
         progress(len(made))
-        expected = expect([*singles, *made])
+        expected = expect([*before, *made])
+        left = most_dependent(left, expected, max(MOST_SCORED, rounds))
         scores = []
         for group, found in zip(left, exact.count_again(left, bins), strict=True):
             scores.append(math.floor(gain(distance(found, expected(group)), sigma, found.size)))

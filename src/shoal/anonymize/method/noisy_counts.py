@@ -53,6 +53,8 @@ class BinParameters:
 class NoisyCounts:
     """Count the attributes one by one, merge cells to bins by what that published, and count groups of attributes in the bins.
 
+    Where groups are chosen in rounds, the `first` ones are counted before the rounds.
+
     Promise   what the parts of the setting compose to: every number that leaves `measure` has noise of the setting's sigma,
               or is computed from such numbers; every choice is a mechanism of the setting (`theorems`).
     Requires  a declared domain for every attribute; as many attributes, candidates and tables as the setting was solved
@@ -67,21 +69,32 @@ class NoisyCounts:
     merged: bool = True
     """Whether groups are counted in bins, and not in the declared cells."""
     parameters: BinParameters = BinParameters()
+    first: tuple[Group, ...] = ()
+    """The groups that are counted before the rounds."""
 
     def __post_init__(self) -> None:
         setting, names = self.setting, {each.name for each in self.cells}
-        if len(names) != len(self.cells) or not all(names.issuperset(group) and group for group in self.groups):
+        every = (*self.first, *self.groups)
+        if len(names) != len(self.cells) or not all(names.issuperset(group) and group for group in every):
             raise ParameterError(
                 "the groups are not made of the counted attributes, each named once",
                 came=", ".join(each.name for each in self.cells),
             )
-        singles = len(self.cells) if self.merged or setting.kind != "fixed" else 0
+        singles = len(self.cells) if counts_singles(setting.kind, self.cells, self.first, merged=self.merged) else 0
         if singles != setting.singles:
             raise PreconditionError(
                 "noisy-tables",
                 "another number of attributes is counted than the noise was solved for",
                 came=singles,
                 allowed=str(setting.singles),
+            )
+        first = 0 if setting.first is None else setting.first[0]
+        if len(self.first) != first or (first and len({frozenset(group) for group in every}) != len(every)):
+            raise PreconditionError(
+                "adaptive-tables",
+                "the groups before the rounds are not those that the noise was solved for, each once and no candidate",
+                came=len(self.first),
+                allowed=str(first),
             )
         allowed = setting.tables[0][0] if setting.kind == "fixed" else setting.candidates
         if len(self.groups) != allowed:
@@ -101,7 +114,8 @@ class NoisyCounts:
             self._refuse_large_tables()
 
     def _refuse_large_tables(self) -> None:
-        for group in self.groups:
+        """Tables that are counted for certain are not too large; of candidates those that are will not be chosen."""
+        for group in self.first or self.groups:
             entries = math.prod(len(self._by_name[name]) for name in group)
             if entries > MOST_CELLS:
                 raise ParameterError(
@@ -143,8 +157,9 @@ class NoisyCounts:
         bins = self.bins(singles)
         named = {each.name: each for each in bins}
         if self.setting.kind == "rounds":
-            wide = self._measure_in_rounds(exact_tables, singles, named, source, stage)
-            return MeasuredCounts(self.cells, bins, (*singles, *wide))
+            before = (*singles, *self._measure_first(exact_tables, named, source, stage))
+            wide = self._measure_in_rounds(exact_tables, before, named, source, stage)
+            return MeasuredCounts(self.cells, bins, (*before, *wide))
         scores: tuple[CandidateScore, ...] = ()
         sigma, groups = self.setting.tables[0][1], self.groups
         if self.setting.kind == "once":
@@ -194,22 +209,36 @@ class NoisyCounts:
         )
         return listed, choice.sigma, tuple(self.groups[number] for number in choice.groups)
 
+    def _measure_first(
+        self, exact_tables: ExactTables, bins: Mapping[str, AttributeBins], source: Source, stage: Stage
+    ) -> list[NoisyTable]:
+        """The tables that are counted before the rounds."""
+        if self.setting.first is None:
+            return []
+        stage("counting the tables")
+        noise, sigma = source.stream("first"), self.setting.first[1]
+        return [
+            self._noisy(exact, group, bins, sigma, noise)
+            for group, exact in zip(self.first, exact_tables.count(self.first, bins), strict=True)
+        ]
+
     def _measure_in_rounds(
         self,
         exact_tables: ExactTables,
-        singles: Sequence[NoisyTable],
+        before: Sequence[NoisyTable],
         bins: Mapping[str, AttributeBins],
         source: Source,
         stage: Stage,
     ) -> list[NoisyTable]:
         """The tables of all rounds, each chosen where the model of all that is published by then fits worst."""
         (rounds, sigma), *_ = self.setting.tables
-        groups = useful_groups(self.groups, bins, estimate_total(singles), sigma, rounds)
+        small = [group for group in self.groups if math.prod(len(bins[name]) for name in group) <= MOST_CELLS]
+        groups = useful_groups(small, bins, estimate_total(before), sigma, rounds)
         noise, chance, name = source.stream("tables"), source.stream("choice"), "choosing the tables"
         return measure_in_rounds(
             self.setting,
             groups,
-            singles,
+            before,
             bins,
             exact_tables,
             ModelFit(self.cells, bins, source.stream("fit")),
@@ -225,7 +254,7 @@ class NoisyCounts:
         if not self.merged or not singles:
             return tuple(declared_bins(each) for each in self.cells)
         total = estimate_total(singles)
-        sigma = float(self.setting.tables[len(self.setting.tables) // 2][1])
+        sigma = float((self.setting.first or self.setting.tables[len(self.setting.tables) // 2])[1])
         fixed = self.setting.kind == "fixed"
         width = max((len(group) for group in self.groups), default=2) if fixed else 2
         size = self.parameters.size(total, sigma, width)
@@ -233,6 +262,13 @@ class NoisyCounts:
             merged_bins(each.bins[0].cells, project(each.values, total), size, self.parameters.most, float(each.sigma))
             for each in singles
         )
+
+
+def counts_singles(kind: str, cells: Sequence[AttributeCells], first: Sequence[Group], *, merged: bool) -> bool:
+    """Whether attributes are counted by themselves first: to merge cells, or because no table is sure to hold each of them."""
+    return merged or (
+        kind != "fixed" and not {name for group in first for name in group}.issuperset(each.name for each in cells)
+    )
 
 
 def _needed(sigma: Fraction | None) -> Fraction:

@@ -22,16 +22,18 @@ MOST_CELLS_EACH = 1_000
 
 
 def settle_cells(release: ReleaseModel, published: Sequence[Attribute], unit: Unit) -> ReleaseModel:
-    """The release with `cells` written out, for a synthetic table from tables that are fixed in advance; else as it is."""
+    """The release with `cells` written out, for a synthetic table from tables that are named in advance; else as it is."""
     views = release.views or ViewsModel(every="pairs")
-    if release.method != "synthetic" or views.cells is not None or views.choose is not None or views.adapt is not None:
+    chosen = views.choose is not None or (views.adapt is not None and not (views.every or views.workload))
+    if release.method != "synthetic" or views.cells is not None or chosen:
         return release
     word = "declared" if _noise_is_small(release, views, published, unit) else "merged"
     return release.model_copy(update={"views": views.model_copy(update={"cells": word})})
 
 
 def _noise_is_small(release: ReleaseModel, views: ViewsModel, published: Sequence[Attribute], unit: Unit) -> bool:
-    groups = views.candidates([attribute.name for attribute in published], counts=True)
+    names = [attribute.name for attribute in published]
+    groups = views.first_groups(names) or views.candidates(names, counts=True)
     levels = (release.recoding.levels if release.recoding is not None else None) or {}
     if not release.epsilon or not release.delta or release.delta >= 1:
         return False

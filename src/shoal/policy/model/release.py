@@ -255,10 +255,12 @@ class AdaptModel(PolicyPart):
 
     rounds: FromOne | None = Field(
         default=None,
-        description="How many tables are chosen; four times as many as there are attributes when left out.",
+        description="How many tables are chosen; when left out four times as many as there are attributes, beside `every` or "
+        "`workload` half as many.",
     )
     width: Width | None = Field(
-        default=None, description="How many attributes a table has at most: 2 (when left out) or 3."
+        default=None,
+        description="How many attributes a table has at most: 2 or 3; when left out 2, beside `every` or `workload` 3.",
     )
 
 
@@ -284,7 +286,7 @@ class GroupsModel(PolicyPart):
     adapt: AdaptModel | None = Field(
         default=None,
         description="Noisy counts alone: tables chosen privately one after the other, each as the one that a model of those "
-        "before it foresees worst.",
+        "before it foresees worst. Beside `every` or `workload` their tables are counted first, and chosen ones are added.",
     )
     cells: Annotated[CellsWord, BeforeValidator(Word("merged", "declared"))] | None = Field(
         default=None,
@@ -308,7 +310,18 @@ class GroupsModel(PolicyPart):
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
-        only_key(self, "every", "groups", "workload", "choose", "adapt")
+        keys = ("every", "groups", "workload", "choose", "adapt")
+        if self.adapt is None or [key for key in keys if getattr(self, key) is not None] not in (
+            ["every", "adapt"],
+            ["workload", "adapt"],
+        ):
+            only_key(self, *keys)
+        elif self.every == "singles" or any(len(group) == 1 for group in self.workload or ()):
+            raise refusal(
+                "`adapt` beside tables of one attribute",
+                "beside tables of two attributes or more",
+                "leave them out: attributes that stand in no such table are counted by themselves first",
+            )
         if self.limit is not None and self.every is None:
             raise refusal("`limit` without `every`", "limit beside every", "list the views you want in `workload`")
         return self
@@ -325,24 +338,50 @@ class GroupsModel(PolicyPart):
         if self.choose is not None:
             return self.choose.width or 2
         if self.adapt is not None:
-            return self.adapt.width or 2
+            return self.adapt.width or (3 if self.every or self.workload else 2)
         return EVERY.index(self.every) + 1 if self.every else 0
 
     def candidates(self, published: Sequence[str], *, counts: bool = False) -> tuple[Group, ...]:
         """The views that are known without the data; all that could be chosen, where a mechanism chooses.
 
-        Noisy `counts` are chosen among tables of two attributes up to the width; views of rows all have the width.
+        Noisy `counts` are chosen among tables of two attributes up to the width; views of rows all have the width. Tables that
+        are counted before the rounds (`first_groups`) are not chosen again.
         """
+        if self.adapt is None and not (counts and self.choose is not None):
+            return self._named_in_advance(published)
+        before = {frozenset(group) for group in self.first_groups(published)}
+        every = (group for size in range(2, self.width + 1) for group in combinations(published, size))
+        return tuple(group for group in every if frozenset(group) not in before)
+
+    def first_groups(self, published: Sequence[str]) -> tuple[Group, ...]:
+        """The tables of noisy counts that are counted before others are chosen in rounds; none where all are chosen."""
+        if self.adapt is None or not (self.every or self.workload):
+            return ()
+        return self._named_in_advance(published)
+
+    def _named_in_advance(self, published: Sequence[str]) -> tuple[Group, ...]:
         if self.groups is not None or self.workload is not None:
             return self.groups or self.workload or ()
-        if self.adapt is not None or (counts and self.choose is not None):
-            return tuple(group for size in range(2, self.width + 1) for group in combinations(published, size))
-        found = tuple(combinations(published, self.width))
+        width = EVERY.index(self.every) + 1 if self.every else self.width
+        found = tuple(combinations(published, width))
         if self.limit is None:
             return found
         # By the names alone, so that a lock, which does not keep the order of declaration, says which views these are.
-        taken = {frozenset(group) for group in _spread(tuple(combinations(sorted(published), self.width)), self.limit)}
+        taken = {frozenset(group) for group in _spread(tuple(combinations(sorted(published), width)), self.limit)}
         return tuple(group for group in found if frozenset(group) in taken)
+
+    def count_candidates(self, published: int, *, counts: bool) -> int:
+        """How many views `candidates` gives where so many attributes are published, as far as groups are not named."""
+        if self.adapt is None and not (counts and self.choose is not None):
+            return comb(published, self.width)
+        found = sum(comb(published, size) for size in range(2, self.width + 1))
+        if self.adapt is None:
+            return found
+        if self.every is not None:
+            wide = EVERY.index(self.every) + 1
+            before = comb(published, wide) if wide <= self.width else 0
+            return found - min(before, self.limit or before)
+        return found - sum(len(group) <= self.width for group in self.workload or ())
 
     def fill_counts(self, published: int) -> Self:
         """The same with every default of noisy counts written out, where so many attributes are published."""
@@ -350,8 +389,9 @@ class GroupsModel(PolicyPart):
         if self.choose is not None:
             update["choose"] = self.choose.model_copy(update={"width": self.width})
         if self.adapt is not None:
-            most = sum(comb(published, size) for size in range(2, self.width + 1))
-            rounds = self.adapt.rounds or max(1, min(4 * published, most))
+            most = self.count_candidates(published, counts=True)
+            usual = published // 2 if self.every or self.workload else 4 * published
+            rounds = self.adapt.rounds or max(1, min(usual, most))
             update["adapt"] = self.adapt.model_copy(update={"rounds": rounds, "width": self.width})
         return self.model_copy(update=update)
 

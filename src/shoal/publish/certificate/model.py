@@ -626,6 +626,22 @@ class CountsPromiseEntry(Entry):
     status: Status
 
 
+def _check_there(first: tuple[int, str] | None) -> tuple[int, str] | None:
+    if first is None:
+        raise ValueError("a key that is there says something")
+    return first
+
+
+FirstTables = Annotated[
+    tuple[Positive, Number] | SkipJsonSchema[None],
+    Field(
+        exclude_if=lambda first: first is None,
+        json_schema_extra=lambda schema: schema.pop("default", None),
+    ),
+    AfterValidator(_check_there),
+]
+
+
 class NoiseEntry(Entry):
     """How much noise each step has, as it was fixed before the table was read."""
 
@@ -635,6 +651,8 @@ class NoiseEntry(Entry):
     """How many attributes are counted by themselves first."""
     single_sigma: Number | None
     """The sigma of their counts; null where there are none."""
+    first: FirstTables = None
+    """How many tables that the plan names are counted before the rounds, and the sigma of their counts; absent where none are."""
     candidates: Natural
     """Among how many tables is chosen; 0 where the plan fixes them."""
     score_sigma: Number | None
@@ -645,6 +663,11 @@ class NoiseEntry(Entry):
     """Numbers of tables, each with the sigma that their counts then have; several where noisy scores decide among them."""
     merged: bool
     """Whether tables of several attributes are counted in unions of cells."""
+
+    @property
+    def named(self) -> int:
+        """How many tables come before those of `tables`: of single attributes, and `first`."""
+        return self.singles + (0 if self.first is None else self.first[0])
 
 
 class CountsTableEntry(Entry):

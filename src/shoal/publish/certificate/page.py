@@ -457,11 +457,14 @@ def _noise_facts(certificate: NoisyCountsCertificate, unit: Unit) -> list[Fact]:
     if noise.single_sigma is not None:
         about = f"the noise of the {count_words(noise.singles, 'table')} of one attribute each"
         facts.append(("sigma, one attribute", noise.single_sigma, about))
-    published = len(certificate.counts) - noise.singles
+    if noise.first is not None:
+        about = f"the noise of the {count_words(noise.first[0], 'table')} that the plan names"
+        facts.append(("sigma, named tables", noise.first[1], about))
+    published = len(certificate.counts) - noise.named
     for number, sigma in noise.tables:
         if number == published or len(noise.tables) == 1:
             facts.append(
-                ("sigma", sigma, f"the noise of the {'other ' * bool(noise.singles)}{count_words(number, 'table')}")
+                ("sigma", sigma, f"the noise of the {'other ' * bool(noise.named)}{count_words(number, 'table')}")
             )
     if noise.score_sigma is not None:
         about = f"the noise of the scores of {count_words(noise.candidates, 'candidate')}, by which tables were chosen"

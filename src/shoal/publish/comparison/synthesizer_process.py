@@ -7,7 +7,8 @@ which neighbouring tables differ at most), `output`, where synthetic codes go. C
 without imports, are printed as one line of JSON.
 
 rho is divided as the papers have it and not as OpenDP does by default: of MST a third each for single attributes, for the
-choice of pairs and for pairs; of AIM, which is asked for all pairs, a sixteenth for single attributes. mbi draws rows by
+choice of pairs and for pairs; of AIM, which is asked for all pairs, a sixteenth for single attributes. `aim-small`, for
+benchmarks, has a model of at most 4 MB instead of 80, which leaves out tables that would make it larger. mbi draws rows by
 rounding in the order of the rows, so that two attributes that hang on the same third rise and fall together; `draw_rows` rounds
 in an order of chance along the junction tree of the same model, which is nearer to it.
 """
@@ -103,6 +104,7 @@ def synthesize(
     algorithm = {
         "mst": lambda: dp.mbi.MST(oneway_split=1 / 3, measure_split=1 / 2),
         "aim": lambda: dp.mbi.AIM(queries=2, oneway_split=1 / 16),
+        "aim-small": lambda: dp.mbi.AIM(queries=2, oneway_split=1 / 16, max_size=4.0),
         "aim3": lambda: dp.mbi.AIM(queries=3, oneway_split=1 / 16),
         "fixed": lambda: dp.mbi.Fixed(queries=[dp.mbi.Count(pair) for pair in combinations(names, 2)]),
     }[kind]()

@@ -9,7 +9,7 @@ from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any, Self
 
-from shoal.anonymize.method.noisy_counts import MOST_CELLS, BinParameters, NoisyCounts
+from shoal.anonymize.method.noisy_counts import MOST_CELLS, BinParameters, NoisyCounts, counts_singles
 from shoal.data.cells import MOST_COUNTED, AttributeCells, cells_of
 from shoal.data.declared_values import DeclaredValues
 from shoal.data.schema import Attribute, Schema
@@ -127,7 +127,7 @@ class NoisyCountsPlan(Plan):
         setting = tables.solve(asked.epsilon, asked.delta)
         if asked.has_rows and isinstance(counts, CountsModel):
             setting, rows = solve_beside_rows(policy, asked, tables, counts.share or Fraction(1, 2))
-        method = NoisyCounts(setting, tables.cells, tables.groups, tables.merged)
+        method = NoisyCounts(setting, tables.cells, tables.groups, tables.merged, first=tables.first)
         total = ApproxDP(asked.epsilon, asked.delta)
         return cls(policy, method, total, asked.output.format, rows, synthetic_rows(asked, tables.cells))
 
@@ -173,7 +173,8 @@ class NoisyCountsPlan(Plan):
     @property
     def half_widths(self) -> dict[Fraction, int]:
         """For each sigma of a table the half width of the interval that holds the true count in 95 of 100 cases."""
-        sigmas = [self.setting.single_sigma, *(sigma for _, sigma in self.setting.tables)]
+        first = [self.setting.first] if self.setting.first is not None else []
+        sigmas = [self.setting.single_sigma, *(sigma for _, sigma in (*first, *self.setting.tables))]
         return {sigma: noise_half_width(sigma) for sigma in sigmas if sigma is not None}
 
     @property
@@ -183,8 +184,9 @@ class NoisyCountsPlan(Plan):
 
     @property
     def table_sizes(self) -> dict[Group, int]:
-        """How many cells the table of each group has; the most that it can have, where they are merged."""
-        return table_sizes(self.method.cells, self.method.groups, merged=self.method.merged)
+        """How many cells the table of each group that is named has; the most that it can have, where they are merged."""
+        groups = self.method.first or self.method.groups
+        return table_sizes(self.method.cells, groups, merged=self.method.merged)
 
     # --- what it promises and costs ---------------------------------------------------------------------------------
 
@@ -272,7 +274,8 @@ class NoisyCountsPlan(Plan):
         numbers = [number for number, _ in self.setting.tables]
         many = f"{numbers[0]:,}" if len(numbers) == 1 else f"{numbers[0]:,} to {numbers[-1]:,}"
         singles = f"{self.setting.singles:,} noisy tables of one attribute and " if self.setting.singles else ""
-        return f"{singles}{many} noisy table{'s' * (numbers[-1] > 1)}"
+        first = f"{self.setting.first[0]:,} noisy tables and " if self.setting.first is not None else ""
+        return f"{singles}{first}{many} noisy table{'s' * (numbers[-1] > 1)}{' chosen after them' * bool(first)}"
 
     def facts(self) -> list[tuple[str, str, str]]:
         setting, widths = self.setting, self.half_widths
@@ -288,6 +291,9 @@ class NoisyCountsPlan(Plan):
             found.append(
                 ("single tables", f"{setting.singles:,}", f"{note} (sigma {exact_text(setting.single_sigma)})")
             )
+        if setting.first is not None:
+            note = f"a count is off by at most {widths[setting.first[1]]:,} in 95 of 100 cases"
+            found.append(("tables", f"{setting.first[0]:,}", f"{note} (sigma {exact_text(setting.first[1])})"))
         found.append(self._tables_fact())
         if setting.score_sigma is not None:
             note = f"noisy scores, sigma {exact_text(setting.score_sigma)}, decide which are counted"
@@ -318,7 +324,7 @@ class NoisyCountsPlan(Plan):
         few, many = self.half_widths[sigma], self.half_widths[largest]
         if number == most:
             note = f"a count is off by at most {few:,} in 95 of 100 cases (sigma {exact_text(sigma)})"
-            return "tables", f"{number:,}", note
+            return "tables added" if self.setting.first is not None else "tables", f"{number:,}", note
         note = f"as the scores decide: a count is off by at most {few:,} to {many:,} in 95 of 100 cases, the more the more tables"
         return "tables", f"{number:,} to {most:,}", f"{note} (sigma {exact_text(sigma)} to {exact_text(largest)})"
 
@@ -327,9 +333,9 @@ class NoisyCountsPlan(Plan):
         return ("table", "cells", "± 95 %")
 
     def view_rows(self, most: int) -> list[tuple[str, str, str]]:
-        if self.setting.kind != "fixed":
+        if self.setting.kind != "fixed" and self.setting.first is None:
             return []
-        width = f"{self.half_widths[self.setting.tables[0][1]]:,}"
+        width = f"{self.half_widths[(self.setting.first or self.setting.tables[0])[1]]:,}"
         sizes = self.table_sizes
         if len(sizes) <= most:
             up_to = "up to " * self.method.merged
@@ -360,9 +366,8 @@ class NoisyCountsPlan(Plan):
 
         At most n / w cells of a table of n rows hold w rows or more.
         """
-        width = max(
-            self.half_widths[sigma] for sigma in (self.setting.single_sigma, self.setting.tables[0][1]) if sigma
-        )
+        (_, sigma) = self.setting.first or self.setting.tables[0]
+        width = max(self.half_widths[own] for own in (self.setting.single_sigma, sigma) if own)
         if CELLS_ABOVE_NOISE * width <= ROWS_ASSUMED:
             return []
         few = ROWS_ASSUMED // width
@@ -408,6 +413,7 @@ class NoisyCountsPlan(Plan):
             "half_widths": {exact_text(sigma): width for sigma, width in self.half_widths.items()},
             "cells": {each.name: len(each) for each in self.method.cells},
             "merged": self.method.merged,
+            "first": [list(group) for group in self.method.first],
             "groups": [list(group) for group in self.method.groups],
             "rows": None if self.rows is None else self.rows.to_json(),
             "synthetic": None
@@ -458,6 +464,8 @@ class CountedTables:
     merged: bool
     numbers: tuple[int, ...]
     """The number of tables; several where noisy scores decide."""
+    first: tuple[Group, ...] = ()
+    """The groups that are counted before others are chosen in rounds."""
 
     @classmethod
     def of(cls, policy: Policy, release: ReleaseModel, asked: GroupsModel) -> CountedTables:
@@ -465,6 +473,7 @@ class CountedTables:
         published = [attribute.name for attribute in policy.schema.published]
         every, merged = asked.candidates(published, counts=True), asked.cells != "declared"
         groups = tuple(_in_order(group, published) for group in every)
+        first = tuple(_in_order(group, published) for group in asked.first_groups(published))
         numbers: tuple[int, ...]
         kind: CountsKind = "fixed"
         if asked.choose is not None:
@@ -477,7 +486,7 @@ class CountedTables:
             merged = merged and bool(wide)  # a table of one attribute is counted in its cells, once
             groups = wide if merged else groups
             numbers = (len(groups),)
-        named = {name for group in every for name in group}
+        named = {name for group in (*first, *every) for name in group}
         if taken := sorted(named.intersection(NUMBERS)):
             raise PolicyError(
                 f"attributes.{taken[0]}: a table of counts has a column of its own with this name",
@@ -493,12 +502,12 @@ class CountedTables:
             for attribute in policy.schema.published
             if attribute.name in named
         )
-        return cls(policy, kind, cells, groups, merged, numbers)
+        return cls(policy, kind, cells, groups, merged, numbers, first)
 
     @property
     def singles(self) -> int:
         """How many attributes are counted by themselves before the tables are."""
-        return len(self.cells) if self.merged or self.kind != "fixed" else 0
+        return len(self.cells) if counts_singles(self.kind, self.cells, self.first, merged=self.merged) else 0
 
     def solve(self, epsilon: Fraction, delta: Fraction, others: Sequence[tuple[Guarantee, int]] = ()) -> CountsSetting:
         """The least noise with which all of it keeps (epsilon, delta), with others beside it."""
@@ -509,6 +518,7 @@ class CountedTables:
             kind=self.kind,
             tables=self.numbers,
             singles=self.singles,
+            first=len(self.first),
             candidates=0 if self.kind == "fixed" else len(self.groups),
             others=others,
         )
@@ -516,8 +526,10 @@ class CountedTables:
     def refuse_large(self) -> None:
         """PolicyError where a table, or all of them, may have more cells than can be written, before anything is charged."""
         own = table_sizes(self.cells, self.groups, merged=self.merged)
-        sizes = sorted(((size, group) for group, size in own.items()), reverse=True)
-        largest, group = sizes[0]
+        named = table_sizes(self.cells, self.first, merged=self.merged)
+        small = {group: size for group, size in own.items() if size <= MOST_CELLS} if named else own
+        sizes = sorted(((size, group) for group, size in small.items()), reverse=True)
+        largest, group = max(sizes[:1] + sorted(((size, group) for group, size in named.items()), reverse=True)[:1])
         fix = "take cells: merged, fix coarser levels (`recoding: {levels: ...}`), or publish fewer or narrower tables"
         if largest > MOST_CELLS:
             raise PolicyError(
@@ -526,7 +538,14 @@ class CountedTables:
                 allowed=f"at most {MOST_CELLS:,}",
                 fix=fix,
             )
-        together = sum(cells for cells, _ in sizes[: max(self.numbers)])
+        if len(sizes) < max(self.numbers):
+            raise PolicyError(
+                "fewer tables than rounds are small enough to be counted",
+                came=f"{len(sizes):,}",
+                allowed=f"{max(self.numbers):,} of at most {MOST_CELLS:,} cells",
+                fix=f"take fewer rounds, or {fix}",
+            )
+        together = sum(named.values()) + sum(cells for cells, _ in sizes[: max(self.numbers)])
         if together > MOST_CELLS_IN_ALL:
             raise PolicyError(
                 "all noisy tables together may have too many cells",

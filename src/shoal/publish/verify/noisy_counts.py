@@ -90,8 +90,13 @@ class ToldCounts:
 
     @property
     def wide(self) -> Sequence[CountsTableEntry]:
-        """The tables after those of single attributes."""
-        return self.certificate.counts[self.certificate.noise.singles :]
+        """The tables after those of single attributes and those that come before the rounds."""
+        return self.certificate.counts[self.certificate.noise.named :]
+
+    @property
+    def first(self) -> Sequence[CountsTableEntry]:
+        """The tables that the plan names and that are counted before the rounds."""
+        return self.certificate.counts[self.certificate.noise.singles : self.certificate.noise.named]
 
     @property
     def are_locked_tables(self) -> bool:
@@ -100,7 +105,9 @@ class ToldCounts:
         alone = [each.columns for each in self.certificate.counts[: self.certificate.noise.singles]]
         counted = [(own.name,) for own in self.locked.cells] if self.locked.singles else []
         fixed = self.locked.kind != "fixed" or len(found) == len(every)
-        return alone == counted and len(set(found)) == len(found) and set(found) <= every and fixed
+        before = [frozenset(each.columns) for each in self.first]
+        named = len(set(before)) == len(before) and set(before) == {frozenset(own) for own in self.locked.first}
+        return alone == counted and named and len(set(found)) == len(found) and set(found) <= every and fixed
 
     @cached_property
     def rules(self) -> Rules:
@@ -120,7 +127,8 @@ class ToldCounts:
             for own in locked.cells
         )
         groups = tuple(each.columns for each in self.wide) if locked.kind == "fixed" else locked.groups
-        method = NoisyCounts(setting_of(told.noise, policy.unit), cells, groups, locked.merged)
+        named = tuple(each.columns for each in self.first)
+        method = NoisyCounts(setting_of(told.noise, policy.unit), cells, groups, locked.merged, first=named)
         rows = rows_with_numbers(policy, told) if asked.has_rows else None
         total = ApproxDP(asked.epsilon, asked.delta)
         drawn = synthetic_rows(asked, cells)
@@ -130,9 +138,9 @@ class ToldCounts:
         """The tables as a certificate lists them, with the files of their rules named by what is in them."""
         places: dict[tuple[str, str], str] = {}
         before = len({file for table in rows for file in table.recoding.values()})
-        counts, setting, found = self.certificate.counts, self.plan.setting, []
+        counts, found = self.certificate.counts, []
         for number, (name, told) in enumerate(zip(view_names([each.columns for each in counts]), counts, strict=True)):
-            sigma = setting.single_sigma if number < setting.singles else setting.sigma_of(len(self.wide))
+            sigma = self._sigma_of(number)
             own, size = dict[str, str](), 1
             for column in told.columns:
                 text = read_text(self.folder, told.recoding[column])
@@ -150,6 +158,15 @@ class ToldCounts:
                 )
             )
         return found
+
+    def _sigma_of(self, number: int) -> Fraction | None:
+        """The sigma of a table by its place among all of them."""
+        setting = self.plan.setting
+        if number < setting.singles:
+            return setting.single_sigma
+        if setting.first is not None and number < setting.named:
+            return setting.first[1]
+        return setting.sigma_of(len(self.wide))
 
     @property
     def synthetic(self) -> SyntheticEntry | None:
@@ -207,7 +224,7 @@ class ToldCounts:
             return [Check("count-bins", None, "a hierarchy is a file that is not here")] if unread else []
         singles = [self._table(each) for each in told.counts[: told.noise.singles]]
         bins = {own.name: own for own in method.bins(singles)}
-        divided = {(column, file) for table in self.wide for column, file in table.recoding.items()}
+        divided = {(column, file) for table in (*self.first, *self.wide) for column, file in table.recoding.items()}
         same = all(_division(self.rules[file]) == _division(bins[column].rule()) for column, file in divided)
         found = [
             self._decided("count-bins", same, "as the published tables of single attributes decide")
@@ -258,14 +275,19 @@ def setting_of(noise: NoiseEntry, unit: Unit) -> CountsSetting:
         return ConcentratedDP(max(many * square / (2 * sigma**2) for many, sigma in choices))
 
     parts: list[tuple[Guarantee, int]] = []
+    first = None if noise.first is None else (noise.first[0], exact(noise.first[1]))
     if single is not None:
         parts.append((counted([(noise.singles, single)]), 1))
+    if first is not None:
+        parts.append((counted([first]), 1))
     if score is not None:
         parts.append((NoisyTablesDP([(noise.candidates, score)]), 1))
     if choice is not None:
         parts.append((ExponentialDP(choice), tables[0][0]))
     parts.append((counted(tables), 1))
-    return CountsSetting(unit, noise.kind, noise.singles, single, noise.candidates, score, choice, tables, tuple(parts))
+    return CountsSetting(
+        unit, noise.kind, noise.singles, single, noise.candidates, score, choice, tables, tuple(parts), first
+    )
 
 
 def in_told_order(cells: AttributeCells, told: Sequence[str], *, unread: bool) -> AttributeCells:

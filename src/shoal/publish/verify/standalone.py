@@ -791,6 +791,7 @@ NOISY_COUNTS_CERTIFICATE = {
         "kind": OneOf("fixed", "once", "rounds"),
         "singles": int,
         "single_sigma": Optionally(EXACT_NUMBER),
+        "first": Later((FROM_ONE, EXACT_NUMBER)),
         "candidates": int,
         "score_sigma": Optionally(EXACT_NUMBER),
         "choice_epsilon": Optionally(EXACT_NUMBER),
@@ -4582,9 +4583,10 @@ def read_population(
 # A table of counts has a number for every combination of its labels, each with discrete Gaussian noise of one sigma. Tables of
 # single attributes come first, on the declared cells; from them cells are merged to bins, and wider tables are counted in the
 # bins. Which wider tables there are is locked, or chosen: once, from a noisy score of every candidate, or in rounds, each by
-# the exponential mechanism. A row is in one cell of each table. So the parts are
+# the exponential mechanism, after tables that are locked. A row is in one cell of each table. So the parts are
 #
 #     the tables of single attributes    n = singles * s counts with the sigma of the singles
+#     the locked tables before rounds    n = first * s counts with their sigma
 #     the scores, where chosen once      n = candidates, with the sigma of the scores
 #     the choices, where in rounds       the exponential mechanism, once in each round
 #     the wider tables                   n = tables * s counts with their sigma, for each number of tables that was possible
@@ -4653,28 +4655,43 @@ class CountedGroups(NamedTuple):
     singles: bool
     merged: bool
     groups: list[frozenset[str]]
+    first: list[frozenset[str]]
 
 
 def counted_groups(plan: CountsPlan) -> CountedGroups:
     """The tables of a locked plan. Where cells are merged, tables of one attribute are those that come first."""
     named = plan.asked.get("groups") or plan.asked.get("workload")
-    if named is None:
-        chosen = plan.asked.get("choose") or plan.asked.get("adapt")
-        if plan.kind == "fixed" or chosen is None:
-            width = ["singles", "pairs", "triples"].index(plan.asked["every"]) + 1 if plan.kind == "fixed" else 2
-        else:
-            width = chosen.get("width") or 2
-        widths = range(width if plan.kind == "fixed" else 2, width + 1)
-        for each in widths:
-            bounded("tables to choose from", comb(len(plan.published), each), 10 * MOST_FILES)
-        named = [group for each in widths for group in combinations(sorted(plan.published), each)]
-        named = limit_views(named, plan.asked.get("limit"))
-    every = [frozenset(group) for group in named]
+    if named is None and plan.asked.get("every") is not None:
+        width = ["singles", "pairs", "triples"].index(plan.asked["every"]) + 1
+        named = limit_views(_groups_of(plan, range(width, width + 1)), plan.asked.get("limit"))
+    first = [frozenset(group) for group in named or ()] if plan.kind == "rounds" else []
+    every = [frozenset(group) for group in named or ()]
+    if plan.kind != "fixed":
+        chosen = plan.asked.get("choose") or plan.asked.get("adapt") or {}
+        known = set(first)
+        possible = _groups_of(plan, range(2, (chosen.get("width") or (3 if first else 2)) + 1))
+        every = [group for group in map(frozenset, possible) if group not in known]
     wide = [group for group in every if len(group) > 1]
     merged = plan.asked["cells"] == "merged" and (bool(wide) or plan.kind != "fixed")
-    attributes = plan.published if merged and plan.is_synthetic else {name for group in every for name in group}
+    attributes = {name for group in [*first, *every] for name in group}
+    attributes = plan.published if merged and plan.is_synthetic else attributes
     groups = wide if merged and plan.kind == "fixed" else every
-    return CountedGroups(attributes, merged or plan.kind != "fixed", merged, groups)
+    held = {name for group in first for name in group} >= attributes
+    return CountedGroups(attributes, merged or (plan.kind != "fixed" and not held), merged, groups, first)
+
+
+def _groups_of(plan: CountsPlan, widths: Iterable[int]) -> list[tuple[str, ...]]:
+    """All groups of published attributes of these sizes."""
+    found: list[tuple[str, ...]] = []
+    for each in widths:
+        bounded("tables to choose from", comb(len(plan.published), each), 10 * MOST_FILES)
+        found += combinations(sorted(plan.published), each)
+    return found
+
+
+def named_tables(noise: dict[str, Any]) -> int:
+    """How many tables come before those that are chosen, or that are the only ones."""
+    return int(noise["singles"]) + (int(noise["first"][0]) if "first" in noise else 0)
 
 
 def read_counts_plan(lock: dict[str, Any]) -> CountsPlan:
@@ -4704,7 +4721,9 @@ def noise_check(certificate: dict[str, Any], plan: CountsPlan, asked: CountedGro
         "choice_epsilon": plan.kind == "rounds",
     }
     fits = fits and all((noise[name] is not None) == there for name, there in needed.items())
-    sigmas = [noise["single_sigma"], noise["score_sigma"], *(sigma for _, sigma in noise["tables"])]
+    first = [noise["first"]] if "first" in noise else []
+    fits = fits and [many for many, _ in first] == [len(asked.first)] * bool(asked.first)
+    sigmas = [noise["single_sigma"], noise["score_sigma"], *(sigma for _, sigma in [*first, *noise["tables"]])]
     fits = fits and all(number(sigma) >= LEAST_SIGMA for sigma in sigmas if sigma is not None)
     numbers = [many for many, _ in noise["tables"]]
     fits = fits and bool(numbers) and numbers == sorted(set(numbers)) and numbers[-1] <= len(groups)
@@ -4714,7 +4733,7 @@ def noise_check(certificate: dict[str, Any], plan: CountsPlan, asked: CountedGro
         locked = len(groups) if plan.kind == "fixed" else plan.asked["adapt"].get("rounds")
         fits = fits and len(numbers) == 1
     fits = fits and (locked is None or numbers == [locked])
-    fits = fits and len(certificate["counts"]) - noise["singles"] in numbers
+    fits = fits and len(certificate["counts"]) - named_tables(noise) in numbers
     return must("noise", fits, "as many tables, candidates and rounds as the locked plan says, each with noise")
 
 
@@ -4730,6 +4749,8 @@ def noise_parts(noise: dict[str, Any], plan: CountsPlan) -> list[tuple[Any, int]
     found: list[tuple[Any, int]] = []
     if noise["singles"]:
         found.append((tables([(noise["singles"], number(noise["single_sigma"]))]), 1))
+    if "first" in noise:
+        found.append((tables([(noise["first"][0], number(noise["first"][1]))]), 1))
     if noise["kind"] == "once":
         found.append((("noisy-tables-dp", ((noise["candidates"], number(noise["score_sigma"])),)), 1))
     if noise["kind"] == "rounds":
@@ -4755,7 +4776,8 @@ def half_width_fits(told: int, sigma: Fraction) -> bool:
 def count_table_checks(certificate: dict[str, Any], plan: CountsPlan, asked: CountedGroups) -> Iterator[Check]:
     """Which tables of counts there are, in which files, and with which noise."""
     noise, counts, ending = certificate["noise"], certificate["counts"], plan.release["output"]["format"]
-    singles, wide = counts[: noise["singles"]], counts[noise["singles"] :]
+    singles, first = counts[: noise["singles"]], counts[noise["singles"] : named_tables(noise)]
+    wide = counts[named_tables(noise) :]
     fits = all(len(set(table["columns"])) == len(table["columns"]) for table in counts)
     fits = fits and sorted(table["columns"] for table in singles) == [
         [name] for name in sorted(asked.attributes)
@@ -4763,6 +4785,8 @@ def count_table_checks(certificate: dict[str, Any], plan: CountsPlan, asked: Cou
     found = [frozenset(table["columns"]) for table in wide]
     fits = fits and len(set(found)) == len(found) and set(found) <= set(asked.groups)
     fits = fits and (plan.kind != "fixed" or len(found) == len(asked.groups))
+    before = [frozenset(table["columns"]) for table in first]
+    fits = fits and len(before) == len(asked.first) and set(before) == set(asked.first)
     yield must("count-tables", fits, "those of the locked plan, each once")
     fits, digits = True, len(str(len(counts)))
     for place, table in enumerate(counts, 1):
@@ -4772,10 +4796,11 @@ def count_table_checks(certificate: dict[str, Any], plan: CountsPlan, asked: Cou
         fits = fits and list(table["recoding"]) == table["columns"]
     yield must("count-files", fits, "each in the file of its number and name")
     sigma_of = {many: number(sigma) for many, sigma in noise["tables"]}
-    paid = [number(noise["single_sigma"]) for _ in singles] + [sigma_of[len(wide)] for _ in wide]
+    paid = [number(noise["single_sigma"]) for _ in singles] + [number(noise["first"][1]) for _ in first]
+    paid += [sigma_of[len(wide)] for _ in wide]
     fits = all(number(table["sigma"]) == sigma for table, sigma in pairs(counts, paid))
     widths = {(table["sigma"], table["half_width"]) for table in counts}
-    fits = fits and len(widths) <= 2 and all(half_width_fits(width, number(sigma)) for sigma, width in widths)
+    fits = fits and len(widths) <= 3 and all(half_width_fits(width, number(sigma)) for sigma, width in widths)
     yield must("count-noise", fits, "the noise that is paid for, and intervals of 95 %")
 
 
@@ -4902,7 +4927,7 @@ def count_index(certificate: dict[str, Any]) -> list[dict[str, Any]]:
 def count_index_check(folder: Path, certificate: dict[str, Any], asked: CountedGroups) -> Check:
     """Whether the index names the tables, and the published scores are those of the candidates, each once."""
     index, noise = read_json(folder, "counts.json"), certificate["noise"]
-    wide = [frozenset(table["columns"]) for table in certificate["counts"][noise["singles"] :]]
+    wide = [frozenset(table["columns"]) for table in certificate["counts"][named_tables(noise) :]]
     wrong = misfit(index, COUNT_INDEX, "counts.json")
     fits = wrong is None and index["dataset"] == certificate["dataset"]
     fits = fits and equal(index["tables"], count_index(certificate))
@@ -5020,7 +5045,7 @@ def counts_theorems(plan: CountsPlan, rows: Optional[LockedPlan], certificate: d
     """The names of all results that the promise of noisy counts rests on, in their order."""
     found = ["noisy-tables"]
     found += ["bounded-range"] if plan.kind == "rounds" else []
-    found += ["adaptive-tables"] if certificate["noise"]["singles"] else []
+    found += ["adaptive-tables"] if named_tables(certificate["noise"]) else []
     found += theorems_of(rows, len(certificate["tables"])) if rows is not None else []
     found += composition_theorems(certificate["parts"], plan.delta)
     found += ["post-processing"] if plan.is_synthetic else []
