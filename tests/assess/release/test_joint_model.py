@@ -122,7 +122,7 @@ def test_a_count_of_the_model_has_the_interval_of_the_table(loaded):
 def test_synthetic_rows_are_drawn_from_the_model(loaded):
     made = loaded.synthetic(5_000, source=Source.seeded(1))
     assert len(made) == 5_000
-    assert made.to_arrow().column_names == ["synthetic a0", "synthetic a1", "synthetic a2"]
+    assert made.to_arrow().column_names == ["a0", "a1", "a2"]
     counts = np.zeros(SIZES)
     np.add.at(counts, tuple(made.codes.T), 1)
     assert distance(counts.sum(2), TRUTH.sum(2)) < 0.04

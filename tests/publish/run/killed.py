@@ -37,7 +37,7 @@ def stop(*_, **__):
     raise KilledError
 
 
-def small_report(plan, table, recoding, public, content):
+def small_report(plan, table, recoding, public, content, *_):
     """A report that takes no time."""
     return {**report_opening(content), "cautions": [], "notes": [], "columns": []}
 

@@ -100,7 +100,7 @@ def test_a_group_that_nothing_is_published_of_has_no_mean(tmp_path):
         (lambda one: one.mean("sex"), "is no number"),
         (lambda one: one.count(by="income"), "values cannot be listed"),
         (lambda one: one.count(by=["sex", "sex@1"]), "twice"),
-        (lambda one: one.count(by=[]), "groups of an unknown form"),
+        (lambda one: one.count(by=[]), "'by' is not a list of attributes"),
         (lambda one: one.table(), "at least one attribute"),
         (lambda one: one.table("age", "stay"), "too many groups; got 40,992|too many groups"),
         (lambda one: one.sum("stay", bounds=(3,)), "bounds are two numbers"),
