@@ -45,7 +45,7 @@ def test_every_cell_is_published_near_the_truth(tmp_path):
     made = publish(tmp_path, {"release": release, "budget": None}, stage=stages.append)
     assert [each for each in stages if each.startswith("writing the counts")][1] == "writing the counts (16 %)"
     whole = [f"verifying, {number} of 3: {what}" for number, what in enumerate(VERIFIED, 1)]
-    assert [each for each in stages if each in whole] == whole
+    assert list(dict.fromkeys(each for each in stages if each in whole)) == whole
     original = read(tmp_path / "table.csv")
     index = json.loads((made.folder / "counts.json").read_text())
     assert [each["attributes"] for each in index["tables"]][3:] == [["age", "sex"], ["age", "diag"], ["sex", "diag"]]
