@@ -145,7 +145,11 @@ def test_conditions_have_the_meaning_of_a_database(where):
 
 def test_a_session_answers_sql(tmp_path):
     with opened(tmp_path, rich()) as asking:
-        answer = asking.sql("SELECT sex, AVG(age), COUNT(*) FROM clinic WHERE age < 50 GROUP BY sex", SURE)
-        assert [each.statistic for each in answer.estimates()] == ["mean", "mean", "count", "count"]
-        assert answer.value[1]["counts"] == [50, 50]
-        assert asking.sql("SELECT sex, AVG(age), COUNT(*) FROM clinic WHERE NOT age >= 50 GROUP BY sex", SURE).free
+        found = asking.sql("SELECT sex, AVG(age), COUNT(*) AS n FROM clinic WHERE age < 50 GROUP BY sex", epsilon=SURE)
+        assert found.by == ("answer", "sex")
+        assert [row.labels[0] for row in found] == ["AVG(age)", "AVG(age)", "n", "n"]
+        assert [row.value for row in found][2:] == [50, 50]
+        again = asking.sql(
+            "SELECT sex, AVG(age), COUNT(*) AS n FROM clinic WHERE NOT age >= 50 GROUP BY sex", epsilon=SURE
+        )
+        assert (again.free, again.rows) == (True, found.rows)
