@@ -28,7 +28,11 @@ def test_a_mean_comes_with_its_count_and_sum(tmp_path):
         found = asking.ask(Mean("age"), SURE)
         assert found.parts == {"count": 200, "sum": 9900}
         assert (found.value, found.note) == (49.5, None)
-        assert [error.name for error in found.errors] == ["count", "sum of distances to the middle", "mean"]
+        assert [error.name for error in found.errors] == [
+            "sum of distances to the lowest value",
+            "sum of distances to the highest value",
+            "mean",
+        ]
         again = asking.ask(Mean("age"), SURE)
         assert again.free
         assert (again.parts, again.errors, again.note) == (found.parts, found.errors, None)

@@ -243,7 +243,7 @@ class NoiseOffer(Offer):
             return (Error(names[0], float(expected[0]), float(within[0])),)
         if self._vector:
             at_once = self._half_widths(count)
-        if not names or (len(self.query.parts) == 1 and len(set(expected.tolist())) == 1):
+        if not names or (self._vector and len(self.query.parts) == 1 and len(set(expected.tolist())) == 1):
             how: Literal["exact", "bound"] = "exact" if len(set(expected.tolist())) == 1 else "bound"
             most = float(expected.max()), float(within.max())
             all_of_them = None if at_once is None else float(at_once.max())

@@ -167,7 +167,7 @@ _NEXT = (
     "ask",
     examples=(
         'shoal ask hospital-visits count "age >= 65" --epsilon 0.1 --price',
-        "shoal ask visits-2026 mean age --by sex",
+        "shoal ask hospital-visits mean age --where \"sex = 'female'\" --epsilon 0.2",
     ),
     next_step=("See what is left of the budget.", "shoal dataset show hospital-visits"),
     kinds="Questions",

@@ -518,6 +518,12 @@ class RowSums(LinearQuery):
     def linf(self) -> tuple[int, ...]:
         return self._linf(always=self.always)
 
+    def row_l1(self, lengths: tuple[Fraction, ...]) -> Fraction:
+        """The most that the rows of one unit that comes or goes add to all components together."""
+        removed = replace(self.unit, neighbours="add_remove")
+        own = tuple(sum_sensitivity(removed, low, high, always=False) for low, high in self.ends)
+        return sum((largest * step for largest, step in _pairs(own, lengths)), Fraction(0))
+
     def _linf(self, *, always: bool) -> tuple[int, ...]:
         return tuple(sum_sensitivity(self.unit, low, high, always=always and low < high) for low, high in self.ends)
 
@@ -601,9 +607,7 @@ class GroupedSums(LinearQuery):
         return self.sums.size
 
     def l1(self, lengths: tuple[Fraction, ...]) -> Fraction:
-        removed = replace(self.sums, unit=replace(self.unit, neighbours="add_remove"))
-        own = removed._linf(always=False)  # noqa: SLF001
-        total = sum((largest * step for largest, step in _pairs(own, lengths)), Fraction(0))
+        total = replace(self.sums, unit=self.unit).row_l1(lengths)
         return total * (1 if self.unit.neighbours == "add_remove" else 2)
 
     def truth(self, table: Table) -> Steps:

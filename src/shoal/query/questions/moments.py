@@ -1,8 +1,9 @@
 """Count, sum, mean, variance and ratio: exact sums in whole steps of a grid, with the sensitivity that the declared domain gives.
 
-A mean is the midpoint of the domain plus a sum of distances to it, divided by a count: a distance is at most half the width of
-the domain. A variance needs a third sum, of squared distances less half the largest square. Rows whose value is missing are
-left out of every sum. A ratio is a noisy sum or count over another.
+A mean divides the domain as the sum of distances to its lowest value and that of distances to its highest do: a row adds the
+width of the domain to both together. A variance is made of a count, a sum of distances to the middle, and one of squared
+distances less half the largest square. Rows whose value is missing are left out of every sum. A ratio is a noisy sum or count
+over another.
 
 What is added up is an attribute, or arithmetic on numeric attributes (`shoal.language.column`). Its values lie between two ends:
 those of the declared domain, narrowed by the condition of the question, then by the `bounds` of the analyst, to which values
@@ -242,7 +243,7 @@ class _SumQuery(_ColumnSums):
 
 @dataclass(frozen=True)
 class Mean(_ColumnQuestion):
-    """The mean of a column over the rows that satisfy a condition: a noisy sum over a noisy count, given with an interval.
+    """The mean of a column over the rows that satisfy a condition, from two noisy sums, given with an interval.
 
     Rows whose value is missing are left out. The answer has `parts` (the noisy count and sum), an interval that
     contains the exact mean with at least 95 %, and a note where the count does not stand out from its own noise.
@@ -276,6 +277,72 @@ class Mean(_ColumnQuestion):
 
 @dataclass(frozen=True)
 class _MeanQuery(_ColumnSums):
+    """The sum of distances to the lowest value, and that of distances to the highest.
+
+    A row adds x − low to the one and high − x to the other: high − low to both together, wherever x lies. So the L1 sensitivity
+    of the pair is that of one of them. Their sum is high − low for each row, and the mean divides the domain as they do.
+    """
+
+    size: ClassVar[int] = 2
+    names: ClassVar[tuple[str, ...]] = ("sum of distances to the lowest value", "sum of distances to the highest value")
+    statistic: ClassVar[str | None] = "mean"
+
+    @property
+    def width(self) -> int:
+        """The steps from the lowest value to the highest."""
+        return self.grid.high - self.grid.low
+
+    @property
+    def steps(self) -> tuple[Fraction, ...]:
+        return (self.grid.step,)
+
+    @property
+    def ends(self) -> tuple[tuple[int, int], ...]:
+        return (0, self.width), (0, self.width)
+
+    def row_l1(self, lengths: tuple[Fraction, ...]) -> Fraction:
+        return self.unit.max_rows * self.width * max(lengths)
+
+    def l1(self, lengths: tuple[Fraction, ...]) -> Fraction:
+        return self.row_l1(lengths) * (1 if self.unit.neighbours == "add_remove" else 2)
+
+    def amounts(self, counts: Counts) -> tuple[list[Steps], Mask]:
+        values, kept = self._steps(counts)
+        return [values - self.grid.low, self.grid.high - values], kept
+
+    def finish(self, noisy: Sequence[int]) -> Any:
+        """The mean, within the domain: its middle where neither sum is above zero."""
+        part = _part(max(int(noisy[0]), 0), max(int(noisy[1]), 0), Fraction(1, 2))
+        return self.grid.value(self.grid.low + part * self.width)
+
+    def cell_value(self, noisy: Sequence[int]) -> Any:
+        return self.finish(noisy)
+
+    def cell_interval(self, noisy: Sequence[int], off: Sequence[int]) -> tuple[Any, Any]:
+        """An interval for the mean: it rises with the first sum and falls with the second, and neither is negative."""
+        above, below = int(noisy[0]), int(noisy[1])
+        low = _part(max(above - int(off[0]), 0), max(below + int(off[1]), 0), Fraction(0))
+        high = _part(max(above + int(off[0]), 0), max(below - int(off[1]), 0), Fraction(1))
+        return self.grid.ends(self.grid.low + low * self.width, self.grid.low + high * self.width)
+
+    def cell_noisy(self, noisy: Sequence[int]) -> dict[str, int | float]:
+        """The count, and the sum of the values where they are numbers."""
+        count = Fraction(int(noisy[0]) + int(noisy[1]), self.width)
+        if self.grid.column.type in TIMES:
+            return {"count": _round(count)}
+        return {"count": _round(count), "sum": number((int(noisy[0]) + count * self.grid.low) * self.grid.step)}
+
+    def cell_usable(self, noisy: Sequence[int], off: Sequence[int]) -> bool:
+        return int(noisy[0]) + int(noisy[1]) > _CLEAR * (int(off[0]) + int(off[1]))
+
+
+def _part(one: int, other: int, nothing: Fraction) -> Fraction:
+    """The part of the first in the sum of two; `nothing` where both are zero."""
+    return Fraction(one, one + other) if one + other else nothing
+
+
+@dataclass(frozen=True)
+class _CentredSums(_ColumnSums):
     """A count, and a sum of distances to the middle."""
 
     size: ClassVar[int] = 2
@@ -304,17 +371,8 @@ class _MeanQuery(_ColumnSums):
         values, kept = self._steps(counts)
         return [np.ones(len(counts), dtype=np.int64), values - self.middle], kept
 
-    def finish(self, noisy: Sequence[int]) -> Any:
-        """The mean, brought into the domain; a count below one counts as one."""
-        return self.grid.value(self.middle + Fraction(int(noisy[1]), max(int(noisy[0]), 1)))
-
     def cell_value(self, noisy: Sequence[int]) -> Any:
         return self.finish(noisy)
-
-    def cell_interval(self, noisy: Sequence[int], off: Sequence[int]) -> tuple[Any, Any]:
-        """An interval for the mean: where both sums are within their tails at once, so is their quotient."""
-        low, high = self._ratio(noisy, off)
-        return self.grid.ends(self.middle + low, self.middle + high)
 
     def _ratio(self, noisy: Sequence[int], tails: Sequence[int]) -> tuple[Fraction, Fraction]:
         """The mean distance to the middle, at least and at most, where count and sum are off by these tails and no more."""
@@ -372,11 +430,11 @@ class Variance(_ColumnQuestion):
 
 
 @dataclass(frozen=True)
-class _VarianceQuery(_MeanQuery):
-    """The two sums of a mean, and one of squares: in units of 2^`shift` square steps, less `base`."""
+class _VarianceQuery(_CentredSums):
+    """A count, a sum of distances to the middle, and one of squares: in units of 2^`shift` square steps, less `base`."""
 
     size: ClassVar[int] = 3
-    names: ClassVar[tuple[str, ...]] = (*_MeanQuery.names, "sum of squared distances to the middle")
+    names: ClassVar[tuple[str, ...]] = (*_CentredSums.names, "sum of squared distances to the middle")
     statistic: ClassVar[str | None] = "variance"
 
     @property
