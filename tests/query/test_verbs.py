@@ -153,3 +153,16 @@ def test_what_is_refused_costs_nothing(asked, ask, error, wrong):
     with pytest.raises(error, match=wrong):
         ask(asked)
     assert asked.left == left
+
+
+@pytest.mark.slow
+def test_an_answer_on_record_has_the_intervals_that_it_was_given_with_whatever_its_epsilon_was_rounded_to(
+    place, tmp_path
+):
+    budget = {"epsilon": "3", "delta": "1e-5", "accounting": "gaussian"}
+    policy = shoal.Policy.load(place / "policy.yaml").with_changes({"budget": budget})
+    with shoal.session(policy, place / "visits.csv", ledger=str(tmp_path / "l.sqlite"), new_ledger=True) as one:
+        first = one.mean("age", by="sex", share="2%")
+        assert first.delta > 0  # Gaussian noise
+        assert one.mean("age", by="sex", share="2%").rows == first.rows
+        assert one.answers()[0].rows == first.rows

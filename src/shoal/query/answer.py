@@ -14,12 +14,15 @@ from shoal.guarantee.rounding import Number, exact, exact_text, text_up
 from shoal.ledger.event import Budget, Cost
 from shoal.ledger.room import Room
 from shoal.mechanism.base import check_confidence
-from shoal.query.price import Error, Offer, Outcome, premises_met
-from shoal.query.questions.base import CellEstimate
+from shoal.mechanism.gaussian import Gaussian
+from shoal.query.price import Error, NoiseOffer, Offer, Outcome, gaussian_of_scale, offer, premises_met
+from shoal.query.prior import AnalystPrior
+from shoal.query.questions.base import CellEstimate, Query, VectorQuery
 
 VERSION = 3
 """The version of a recorded answer. Version 1 had no scope, and some of its errors were wrong; version 2 had no noisy steps."""
 _RANK = "rank"
+_LARGEST_SCALE = 1e300
 _HOW = ("exact", "bound", "digits", "later")
 
 
@@ -45,6 +48,8 @@ class Answer:
     """What the answer and its errors are about, where that is not every row and value as it is."""
     noisy: tuple[int, ...] | None = None
     """The noisy numbers in steps, from which the value was computed; None where the value holds them."""
+    scale: float | None = None
+    """The scale of Gaussian noise, which its epsilon, rounded up, does not tell exactly; None for other mechanisms."""
     offer: Callable[[], Offer] | None = field(default=None, repr=False, compare=False)
     """Makes the mechanism that drew the answer, as the session knows it; it is not recorded."""
 
@@ -93,6 +98,7 @@ class Answer:
             "errors": [error.to_json() for error in self.errors],
             "theorems": list(self.theorems),
             **({} if self.noisy is None else {"noisy": list(self.noisy)}),
+            **({} if self.scale is None else {"scale": self.scale}),
         }
 
     def content(self) -> bytes:
@@ -121,7 +127,7 @@ class Answer:
             raise LedgerError("a recorded answer cannot be read", fix="restore the ledger from a backup") from None
         noisy = saved.get("noisy")
         more = {"parts": saved.get("parts"), "note": saved.get("note"), "scope": tuple(saved.get("scope", ()))}
-        more |= {"noisy": None if noisy is None else tuple(noisy)}
+        more |= {"noisy": None if noisy is None else tuple(noisy), "scale": saved.get("scale")}
         return cls(question, saved["value"], *terms, charge, free=True, **more)
 
     @classmethod
@@ -130,8 +136,17 @@ class Answer:
         cost = offer.cost
         value, parts = json.loads(json.dumps([drawn.value, drawn.parts], allow_nan=False))
         terms = (offer.mechanism, cost.epsilon, cost.delta, drawn.errors, offer.theorems, charge)
-        more = {"parts": parts, "note": drawn.note, "scope": offer.scope, "noisy": drawn.noisy}
+        noise = offer.noise if isinstance(offer, NoiseOffer) else None
+        scale = noise.scale if isinstance(noise, Gaussian) else None
+        more = {"parts": parts, "note": drawn.note, "scope": offer.scope, "noisy": drawn.noisy, "scale": scale}
         return cls(question, value, *terms, **more, offer=lambda: offer)
+
+
+def recorded_offer(answer: Answer, query: Query, prior: AnalystPrior | None = None) -> Offer:
+    """The mechanism that drew an answer which is on record."""
+    if answer.scale is not None and isinstance(query, VectorQuery):
+        return gaussian_of_scale(query, answer.scale, answer.delta)
+    return offer(query, answer.epsilon, answer.delta, answer.mechanism, prior)
 
 
 def _is_wrong(error: dict[str, Any]) -> bool:
@@ -154,6 +169,7 @@ def _check_record(saved: dict[str, Any]) -> None:
         and all(part is None or _is_parts(part) for part in (parts if isinstance(parts, list) else [parts]))
         and all(isinstance(saved[name], str) for name in ("mechanism", "epsilon", "delta"))
         and (saved.get("note") is None or isinstance(saved["note"], str))
+        and (saved.get("scale") is None or (_is_number(saved["scale"]) and 0 < saved["scale"] < _LARGEST_SCALE))
         and all(_are_texts(saved.get(name, [])) for name in ("theorems", "scope"))
         and isinstance(saved["errors"], list)
         and all(_is_error(each) for each in saved["errors"])

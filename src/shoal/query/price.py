@@ -536,8 +536,13 @@ def gaussian_offer(query: VectorQuery, mu_squared: Fraction, delta: Fraction) ->
     square = sensitivity.l2_squared_on(grid) / mu_squared + LEFT_OUT * max(grid) ** 2
     with precise():
         scale = up(decimal(square).sqrt() * (1 + GUARD))
-    noise = Gaussian.of_scale(sensitivity, grid, scale, delta)
-    return _noise_offer(query, "gaussian", noise, scaled=True)
+    return gaussian_of_scale(query, scale, delta)
+
+
+def gaussian_of_scale(query: VectorQuery, scale: float, delta: Fraction) -> NoiseOffer:
+    """Gaussian noise of a known scale, such as that of an answer on record; its own epsilon is the one at delta, rounded up."""
+    sensitivity, grid = query.scaled_sensitivity, check_grid(query.scaled_grid, query.components)
+    return _noise_offer(query, "gaussian", Gaussian.of_scale(sensitivity, grid, scale, delta), scaled=True)
 
 
 def _possible_offers(query: Query, target: Target, prior: AnalystPrior | None) -> dict[str, Callable[[], Offer]]:

@@ -39,10 +39,10 @@ from shoal.policy.policy import Policy
 from shoal.policy.text.problem import excerpt
 from shoal.query import batch as batches
 from shoal.query import dataset as datasets
-from shoal.query.answer import Answer, Price
+from shoal.query.answer import Answer, Price, recorded_offer
 from shoal.query.batch import BatchPart, PricedQuestion
 from shoal.query.dataset import Dataset
-from shoal.query.price import Offer, offer
+from shoal.query.price import Offer
 from shoal.query.prior import AnalystPrior, resolve_prior
 from shoal.query.questions.base import Query, Question
 from shoal.query.questions.workload import read_question
@@ -344,7 +344,7 @@ class Session(QueryInterface):
     def with_offer(self, question: Question, answer: Answer) -> Answer:
         """A recorded answer together with the mechanism that drew it, from which its intervals follow."""
         query = question.resolve(self.dataset.schema, self.dataset.unit)
-        return replace(answer, offer=partial(offer, query, answer.epsilon, answer.delta, answer.mechanism, None))
+        return replace(answer, offer=partial(recorded_offer, answer, query))
 
     # --- how it is done -----------------------------------------------------------------------------------------------
 
@@ -405,9 +405,7 @@ class Session(QueryInterface):
                         f"the answer of event {each.number} of the ledger is to another question",
                         fix="restore the ledger from a backup; nothing was charged",
                     )
-                drawn_by = partial(
-                    offer, prepared.query, answer.epsilon, answer.delta, answer.mechanism, prepared.prior
-                )
+                drawn_by = partial(recorded_offer, answer, prepared.query, prepared.prior)
                 known = replace(answer, scope=answer.scope or prepared.offer.scope, offer=drawn_by)
                 self._given.add((known.charge, known.content()))
                 return known
