@@ -333,7 +333,7 @@ def test_a_release_is_asked_in_the_same_words_and_costs_nothing(tmp_path):
     import shoal as library
     from shoal.datasets.visits import write_policy, write_visits
 
-    data = write_visits(tmp_path / "visits.csv", 1_500, seed=3)
+    data = write_visits(tmp_path / "visits.csv", 6_000, seed=3)
     ledger = tmp_path / "ledger.sqlite"
     library.release(write_policy(tmp_path), data, tmp_path / "out", ledger=ledger, new_ledger=True, report=False)
     found = answer("ask", tmp_path / "out", "count", "age >= 65")
