@@ -41,6 +41,7 @@ def test_one_value_is_the_estimate_of_its_estimator(received):
         assert (found.epsilon, found.delta, found.free) == (0, 0, True)
         assert found.source == known.view
     assert received.sum("stay", level=0.8).level == 0.8
+    assert received.mean("stay", bounds=(0, 30)).scope[1] == "values of 'stay' outside 0..30 count as the nearest end"
 
 
 def test_each_group_is_a_condition(received):

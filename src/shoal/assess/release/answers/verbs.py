@@ -50,8 +50,16 @@ def answer(loaded: LoadedRelease, kind: str, options: Mapping[str, Any], level: 
         level,
         "; or ".join(methods),
         ", ".join([*sources][:3]) + (" and others" if len(sources) > 3 else ""),
-        (loaded.records,),
+        (loaded.records, *_clamped(options)),
     )
+
+
+def _clamped(options: Mapping[str, Any]) -> tuple[str, ...]:
+    """What is done to values beyond the bounds that were asked for, in words."""
+    bounds = _bounds(options.get("bounds"))
+    if bounds is None:
+        return ()
+    return (f"values of '{options['attribute']}' outside {bounds[0]:g}..{bounds[1]:g} count as the nearest end",)
 
 
 def _row(labels: tuple[str, ...], found: Estimate, shown: Callable[[float], Any]) -> ResultRow:
