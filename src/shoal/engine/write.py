@@ -1,26 +1,41 @@
-"""How rows leave an engine: as CSV or Parquet files, whole or not at all, the same bytes for the same rows."""
+"""How rows leave an engine: as CSV or Parquet files, whole or not at all, the same bytes for the same rows.
+
+A Parquet table of many rows is a folder of parts: Parquet files whose rows, one file after the other, are those of the table.
+
+    table.parquet/part-00000.parquet
+    table.parquet/part-00001.parquet
+    ...
+"""
 
 from __future__ import annotations
 
+import io
+import itertools
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import shutil
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import UsageError
-from shoal.files.exchange import sync_folder
+from shoal.errors import UsageError, VerificationError
+from shoal.files.exchange import appear, sync_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 BATCH_ROWS = 1 << 18
 """Rows in a batch, and so in a row group of a Parquet file."""
+PART_ROWS = 1 << 25
+"""Rows up to which a Parquet table is one file, and about how many each part of a larger one has.
+
+How many rows are published is public, so whether there are parts tells nothing else.
+"""
 NOTE = b"shoal"
 """The key of the one note that a Parquet file may carry: what its rows are, where they are nobody's."""
 FORMULA_SIGNS = "=+-@\t\r＝＋－＠"
@@ -54,31 +69,185 @@ def formula_columns(labels: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
 
 
 def write_file(path: Path, shape: pa.Schema, batches: Iterator[pa.RecordBatch], verify: Callable[[], None]) -> None:
-    """Write batches to a file, CSV or Parquet by its suffix. `verify` is called before the file gets its name, and may refuse."""
+    """Write batches to a file, CSV or Parquet by its suffix; a Parquet table of more than `PART_ROWS` rows to a folder of parts.
+
+    `verify` is called before the file or the folder gets its name, and may refuse.
+    """
     writers = {".csv": _write_csv, ".parquet": _write_parquet}
     writer = writers.get(path.suffix.lower())
     if writer is None:
         raise UsageError("cannot write this kind of file", came=path.suffix, allowed=" or ".join(writers))
-    with whole_or_nothing(path) as part:
-        writer(part, shape, batches)
+    if writer is _write_csv:
+        with whole_or_nothing(path) as part:
+            writer(part, shape, batches)
+            verify()
+        return
+    with _temporary_folder(path) as made:
+        number = -1
+        for number, some in enumerate(_divide(batches, PART_ROWS)):
+            _write_parquet(made / part_name(number), shape, some)
+            _sync_file(made / part_name(number))
         verify()
+        if number:
+            _name_folder(made, path)
+        else:
+            _name_file(made / part_name(0), path)
+
+
+def encode_part(shape: pa.Schema, batches: Iterable[pa.RecordBatch]) -> bytes:
+    """Give a whole Parquet file of these batches: the same bytes that `write_file` writes of them."""
+    held = io.BytesIO()
+    _write_parquet(held, shape, batches)
+    return held.getvalue()
+
+
+def write_parts(path: Path, parts: Iterable[bytes], verify: Callable[[], None]) -> None:
+    """Write encoded parts to a folder that appears whole or not at all; one part is in memory at a time.
+
+    The rows of all parts, one after the other, are in the order that one file would have. `verify` is called before the folder
+    gets its name, and may refuse.
+
+    Raises  UsageError where something has the folder's name already, where a part has no rows, and where there is none
+    """
+    with _temporary_folder(path) as made:
+        number = 0
+        for content in parts:
+            _refuse_empty(content, path)
+            (made / part_name(number)).write_bytes(content)
+            _sync_file(made / part_name(number))
+            number += 1
+        if not number:
+            raise UsageError(
+                "a folder of parts has one at least", came=path.name, fix="write a table without rows as a file"
+            )
+        verify()
+        _name_folder(made, path)
+
+
+def part_name(number: int) -> str:
+    """The file name of a part; parts are numbered from 0 without a gap.
+
+    >>> part_name(0), part_name(12)
+    ('part-00000.parquet', 'part-00012.parquet')
+    """
+    return f"part-{number:05d}.parquet"
+
+
+def table_files(listed: Collection[str], name: str) -> tuple[str, ...]:
+    """The files of a table among those that a release lists: the one of its name, or its parts in their order.
+
+    >>> table_files({"table.csv", "policy.lock.yaml"}, "table.csv")
+    ('table.csv',)
+    >>> table_files({"table.parquet/part-00001.parquet", "table.parquet/part-00000.parquet"}, "table.parquet")
+    ('table.parquet/part-00000.parquet', 'table.parquet/part-00001.parquet')
+
+    Raises  VerificationError where the folder of the table lists something else beside parts without a gap
+    """
+    if name in listed:
+        return (name,)
+    numbered = (f"{name}/{part_name(number)}" for number in itertools.count())
+    parts = tuple(itertools.takewhile(listed.__contains__, numbered))
+    if parts and len(parts) != sum(each.startswith(f"{name}/") for each in listed):
+        raise VerificationError(
+            f"the parts of table '{name}' are not numbered from 0 without a gap", fix="run `shoal verify` on the folder"
+        )
+    return parts or (name,)
+
+
+def files_of(path: Path) -> list[Path]:
+    """The files of a table that was written here: the file itself, or its parts in their order."""
+    return sorted(path.iterdir()) if path.is_dir() else [path]
 
 
 @contextmanager
 def whole_or_nothing(path: Path) -> Iterator[Path]:
     """Give a temporary path beside the target, which becomes the target on success and is removed on failure."""
-    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    part = _temporary(path)
     try:
         yield part
-        with part.open("rb") as file:
-            os.fsync(file.fileno())
-        part.replace(path)
-        sync_folder(path.parent)
+        _sync_file(part)
+        _name_file(part, path)
     finally:
         part.unlink(missing_ok=True)
 
 
-def _write_parquet(path: Path, shape: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
+@contextmanager
+def _temporary_folder(path: Path) -> Iterator[Path]:
+    """Give a folder beside the target to write files into; what is left of it at the end is removed."""
+    made = _temporary(path)
+    made.mkdir()
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+
+
+def _sync_file(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _name_file(made: Path, path: Path) -> None:
+    """Give a file its name, in the place of a file that has it; a folder that has it stays."""
+    if path.is_dir() and not path.is_symlink():
+        raise _occupied(path)
+    made.replace(path)
+    sync_folder(path.parent)
+
+
+def _name_folder(made: Path, path: Path) -> None:
+    """Give a folder its name, if nothing has it."""
+    sync_folder(made)
+    try:
+        appear(made, path)
+    except FileExistsError:
+        raise _occupied(path) from None
+
+
+def _occupied(path: Path) -> UsageError:
+    return UsageError(
+        "something stands where the table should go", came=path, fix="choose another name, or move it away"
+    )
+
+
+def _refuse_empty(content: bytes, path: Path) -> None:
+    """Raise UsageError for a part that is no Parquet file with rows."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        rows = parquet.read_metadata(pa.BufferReader(content)).num_rows
+    except (pa.ArrowException, OSError):
+        rows = 0
+    if not rows:
+        raise UsageError("a part of a table is a Parquet file with rows", came=path.name, fix="leave out what has none")
+
+
+def _divide(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[Iterator[pa.RecordBatch]]:
+    """Give batches in parts of so many rows (but the last), one part at least; each is read to its end before the next."""
+    stream = (batch for batch in batches if batch.num_rows)
+    ahead = next(stream, None)
+
+    def part() -> Iterator[pa.RecordBatch]:
+        nonlocal ahead
+        left = rows
+        while ahead is not None and left:
+            some, size = ahead.slice(0, left), ahead.num_rows
+            ahead = ahead.slice(left) if size > left else None
+            left -= some.num_rows
+            yield some
+            ahead = next(stream, None) if ahead is None else ahead
+
+    yield part()
+    while ahead is not None:
+        yield part()
+
+
+def _write_parquet(target: Path | BinaryIO, shape: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
     """Write Parquet: one row group a batch, zstd. The file does not note dictionaries: text reads as text.
 
     Of the notes of a shape the file has our own, under the key `shoal`, and no other.
@@ -86,7 +255,7 @@ def _write_parquet(path: Path, shape: pa.Schema, batches: Iterator[pa.RecordBatc
     from pyarrow import parquet
 
     notes = {key: value for key, value in (shape.metadata or {}).items() if key == NOTE}
-    with parquet.ParquetWriter(path, shape, compression="zstd", store_schema=False) as writer:
+    with parquet.ParquetWriter(target, shape, compression="zstd", store_schema=False) as writer:
         for batch in batches:
             writer.write_batch(batch, row_group_size=BATCH_ROWS)
         if notes:
