@@ -18,10 +18,10 @@ from shoal.data.hierarchy.level import MISSING, GroupLevel, IntervalLevel, MaskL
 from shoal.data.schema import Type
 from shoal.engine import tuple_counts
 from shoal.engine.base import RecodeRequest
-from shoal.engine.duckdb import grouped as duckdb_grouped
+from shoal.engine.duckdb import codes as duckdb_codes
 from shoal.engine.duckdb import table as duckdb_table
 from shoal.engine.duckdb.engine import DuckDB
-from shoal.engine.duckdb.grouped import GroupedTable
+from shoal.engine.grouped import GroupedTable
 from shoal.errors import DataError, DomainError, UsageError
 from tests.engine.oracle import OracleEngine
 from tests.engine.tables import (
@@ -42,7 +42,7 @@ from tests.engine.tables import (
     tables,
 )
 
-CODES, TUPLES, TABLE = duckdb_grouped, tuple_counts, duckdb_table
+CODES, TUPLES, TABLE = duckdb_codes, tuple_counts, duckdb_table
 WAYS = {
     "fetched": (DuckDB(), []),
     "looked up": (DuckDB(threads=2), [(CODES, "SMALL", 0), (TUPLES, "MASK_ROWS", 4)]),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from shoal.data.hierarchy.level import MISSING, GroupLevel, IntervalLevel, TopLevel, ValueLevel
 from shoal.data.schema import Type
-from shoal.engine.duckdb import grouped as duckdb_grouped
+from shoal.engine.duckdb import codes as duckdb_codes
 from shoal.engine.duckdb.engine import DuckDB
 from shoal.errors import UsageError
 from tests.engine.oracle import OracleEngine
@@ -50,7 +50,7 @@ ODD_LABELS = ("", "(missing)", '"', "a,b", "line\nbreak", "🦀", "é", "'; DROP
 def opened(way, source):
     """A table in one of the ways."""
     engine, small = WAYS[way]
-    with patch.object(duckdb_grouped, "SMALL", duckdb_grouped.SMALL if small is None else small):
+    with patch.object(duckdb_codes, "SMALL", duckdb_codes.SMALL if small is None else small):
         yield engine.scan(source, SCHEMA)
 
 

@@ -195,7 +195,7 @@ def test_a_crash_leaves_no_release(tmp_path, monkeypatch):
         if len(calls) == 2:
             raise OSError(28, "No space left on device")
 
-    for name in ("shoal.engine.duckdb.table.DuckDBTable.write", "shoal.engine.duckdb.grouped.GroupedTable.write"):
+    for name in ("shoal.engine.duckdb.table.DuckDBTable.write", "shoal.engine.grouped.GroupedTable.write"):
         monkeypatch.setattr(name, broken, raising=False)
     with pytest.raises(Exception, match="charge stands"):
         publish(tmp_path, PAIRS, rows=1000)

@@ -28,7 +28,8 @@ from shoal.engine.column import (
 )
 from shoal.engine.digest import Contents, Digest
 from shoal.engine.duckdb import sql
-from shoal.engine.duckdb.grouped import CodedRows, GroupedTable, read_codes, relabel_rows
+from shoal.engine.duckdb.codes import read_codes
+from shoal.engine.grouped import CodedRows, GroupedTable, relabel_rows
 from shoal.engine.read.storage import WORDS
 from shoal.engine.tuple_counts import CodeTable, ColumnAtLevel, TupleCounter, passes, refuse_requests
 from shoal.engine.write import BATCH_ROWS, expand, rebatch, write_file
@@ -301,6 +302,13 @@ class DuckDBTable:
 
         shape = pa.schema([(part.name, part.arrow_type()) for part in self.parts])
         write_file(Path(path), shape, self.batches(sort=sort), self.connection.input.stamp.verify)
+
+    def verify_quickly(self) -> None:
+        self.connection.input.stamp.verify_quickly()
+
+    def store_counted(self, parts: tuple[Column, ...], columns: Sequence[pa.Array], counts: Array) -> DuckDBTable:
+        query = self.connection.store_counted(columns, counts)
+        return replace(self, parts=parts, query=query, counted=True, dense=False)
 
     @property
     def _count(self) -> str:

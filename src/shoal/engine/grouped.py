@@ -1,15 +1,11 @@
-"""Rows as small integers: the values of each column once, sorted, then the code of each row's value among them.
-
-`GroupedTable` holds the distinct rows of a table in this form, with how often each occurs.
-"""
+"""Rows in memory as small integers: the distinct rows of a table, each with how often it occurs; the same for every engine."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +14,8 @@ from shoal.data.hierarchy.level import Level
 from shoal.data.schema import Schema
 from shoal.data.type import Type
 from shoal.engine.base import ABSENT, Array, Assignment, Counts, RecodeRequest, RowMask, RowWords, Table
-from shoal.engine.column import Column, assign_numbers, encode, indices_of, refuse_unknown, relabelled_columns, to_numpy
+from shoal.engine.column import Column, assign_numbers, indices_of, refuse_unknown, relabelled_columns, to_numpy
 from shoal.engine.digest import Contents, Digest
-from shoal.engine.duckdb import sql
 from shoal.engine.tuple_counts import TupleCounter
 from shoal.engine.write import BATCH_ROWS, expand, write_file
 from shoal.errors import UsageError
@@ -28,15 +23,26 @@ from shoal.errors import UsageError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from shoal.engine.duckdb.engine import Connection
-    from shoal.engine.duckdb.table import DuckDBTable
-
-SMALL = 1 << 23
-"""Up to so many cells are fetched as they are, by one query; more are looked up where they lie and never held."""
 Rows = tuple[list[npt.NDArray[Any]], npt.NDArray[np.int64] | None]
 """The codes of some rows, column by column, and what was carried along."""
-Carried = Literal["n", "r"] | None
-"""How many equal rows each row stands for (where nothing is carried: one), or its number."""
+
+
+class Origin(Protocol):
+    """The table of an engine that rows were grouped from: it says what they mean, and takes them back."""
+
+    @property
+    def schema(self) -> Schema:
+        """What the columns of the input mean."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the custodian should know about how the input was read."""
+
+    def verify_quickly(self) -> None:
+        """Raise DataError where the input changed since it was opened."""
+
+    def store_counted(self, parts: tuple[Column, ...], columns: Sequence[pa.Array], counts: Array) -> Table:
+        """Store rows and how often each occurs, as a table of the engine; labels are given by their codes."""
 
 
 @dataclass(frozen=True)
@@ -52,61 +58,6 @@ class CodedRows:
         return [len(values) + 1 for values in self.values]
 
 
-@contextmanager
-def read_codes(
-    connection: Connection, query: str, parts: Sequence[tuple[str, Column]], carried: Carried
-) -> Iterator[CodedRows]:
-    """Read some columns of a query as codes, once, before the end of the context; each part is the column's name and meaning."""
-    grouped = len(parts) == 1 and carried != "r"  # its values are its tuples
-    if grouped:
-        x, often = parts[0][0], "CAST(sum(n) AS BIGINT)" if carried else "count(*)"
-        query, carried = f"SELECT {x}, {often} AS n FROM ({query}) GROUP BY {x} ORDER BY {sql.order_by([x])}", "n"
-    more: list[str] = [carried] if carried else []
-    if grouped or connection.input.rows * len(parts) <= SMALL:
-        table = connection.arrow(
-            f"SELECT {', '.join([f'{x} AS k{i}' for i, (x, _) in enumerate(parts)] + more)} FROM ({query})"
-        )
-        pairs = [_encode_column(table[f"k{place}"], part) for place, (_, part) in enumerate(parts)]
-        rows: Rows = [codes for _, codes in pairs], table[carried].to_numpy() if carried else None
-        yield CodedRows(tuple(values for values, _ in pairs), iter([rows]))
-        return
-    # A column's values cost little beside whole rows. Each is given its number, and each row is looked up.
-    unlisted = list(dict.fromkeys(x for x, part in parts if part.labels is None))
-    stored = dict(zip(unlisted, connection.store_values(query, unlisted), strict=True))
-    try:
-        values, shown, joins = [], [], []
-        for place, (x, part) in enumerate(parts):
-            if part.labels is None:
-                name, held = stored[x]
-                values.append(to_numpy(held, part.type))
-                joins.append(f"LEFT JOIN {name} m{place} ON m{place}.v = t.{x}")
-                code = f"m{place}.code"
-            else:
-                values.append(np.array(part.labels, dtype=object))
-                code = f"CAST(t.{x} AS UINTEGER) + 1"
-            shown.append(f"CAST(coalesce({code}, 0) AS {sql.code_type(len(values[-1]) + 1)}) AS k{place}")
-        looked_up = f"SELECT {', '.join([*shown, *more])} FROM ({query}) t {' '.join(joins)}"
-        with closing(_batches(connection, looked_up, len(parts), carried)) as batches:
-            yield CodedRows(tuple(values), batches)
-    finally:
-        for name, _ in stored.values():
-            connection.drop(name)
-
-
-def _batches(connection: Connection, query: str, columns: int, carried: Carried) -> Generator[Rows]:
-    for batch in connection.batches(query):
-        yield [batch[key].to_numpy() for key in sql.names(columns, "k")], batch[carried].to_numpy() if carried else None
-
-
-def _encode_column(column: pa.ChunkedArray, part: Column) -> tuple[Array, npt.NDArray[Any]]:
-    """Give the distinct values of a column that was fetched, and the code of each row."""
-    if part.labels is None:
-        values, codes = encode(column, part.type)
-        return values, codes + 1
-    shifted = column.cast("int32").fill_null(-1).to_numpy() + 1
-    return np.array(part.labels, dtype=object), shifted
-
-
 Codes = npt.NDArray[np.int32]
 
 
@@ -115,10 +66,10 @@ class GroupedTable:
     """A table in memory, as its distinct rows in order and how often each occurs.
 
     Column j of row i holds `values[j][codes[j][i]]`, or is missing where the code is ABSENT. Values are sorted, and are
-    the labels of a column where they can be listed. Operations that DuckDB does better store the rows there first.
+    the labels of a column where they can be listed. Operations that the engine does better store the rows there first.
     """
 
-    origin: DuckDBTable
+    origin: Origin
     parts: tuple[Column, ...]
     values: tuple[Array, ...]
     codes: tuple[Codes, ...]
@@ -224,7 +175,7 @@ class GroupedTable:
     def write(self, path: Path, *, sort: bool = True) -> None:
         write_file(Path(path), self._shape, self.batches(sort=sort), self._glance)
 
-    # --- operations that DuckDB does on the stored rows -----------------------------------------------
+    # --- operations that the engine does on the stored rows -------------------------------------------
 
     def keep(self, mask: RowMask) -> Table:
         return self.store().keep(mask)
@@ -250,15 +201,14 @@ class GroupedTable:
     def attach(self, name: str, values: Array) -> Table:
         return self.store().attach(name, values)
 
-    def store(self) -> DuckDBTable:
-        """Store the rows in DuckDB, as a table of the engine."""
+    def store(self) -> Table:
+        """Store the rows in the engine, as a table of its own."""
         every = np.arange(len(self.counts))
         held = [
             self._values(place, every) if part.labels is None else _labels(self.codes[place], len(part.labels))
             for place, part in enumerate(self.parts)
         ]
-        query = self.origin.connection.store_counted(held, self.counts)
-        return replace(self.origin, parts=self.parts, query=query, counted=True, dense=False)
+        return self.origin.store_counted(self.parts, held, self.counts)
 
     # --- inside ------------------------------------------------------------------------------------------------
 
@@ -269,7 +219,7 @@ class GroupedTable:
         return pa.schema([(part.name, part.arrow_type()) for part in self.parts])
 
     def _glance(self) -> None:
-        self.origin.connection.input.stamp.verify_quickly()
+        self.origin.verify_quickly()
 
     def _index(self, name: str) -> int:
         if name not in self.columns:
@@ -319,7 +269,7 @@ def _labels(codes: Codes, count: int) -> pa.Array:
 
 
 def relabel_rows(
-    origin: DuckDBTable,
+    origin: Origin,
     parts: tuple[Column, ...],
     rows: CodedRows,
     known: Sequence[Sequence[str]],
@@ -334,6 +284,13 @@ def relabel_rows(
         for part, found in zip(parts, indices, strict=True):
             refuse_unknown(part.name, found)
         np.add.at(numbered, assign_numbers(assign, indices, len(numbered)), 1 if often is None else often)
+    return label_classes(origin, parts, numbered, labels)
+
+
+def label_classes(
+    origin: Origin, parts: tuple[Column, ...], numbered: npt.NDArray[np.int64], labels: Sequence[Sequence[str]]
+) -> GroupedTable:
+    """Give each class its labels; `numbered` says how many rows have each class number."""
     used = np.flatnonzero(numbered)
     counter = TupleCounter([len(part.labels or ()) for part in parts])
     shown = [[new[number] for number in used.tolist()] for new in labels]
