@@ -17,6 +17,7 @@ import numpy.typing as npt
 from shoal.data.hierarchy.level import Level
 from shoal.data.schema import Schema
 from shoal.data.type import Type
+from shoal.engine.arrow_array import number_array, number_values
 from shoal.engine.base import ABSENT, Array, Assignment, Counts, RecodeRequest, RowMask, RowWords, Table
 from shoal.engine.column import Column, assign_numbers, encode, indices_of, refuse_unknown, relabelled_columns, to_numpy
 from shoal.engine.digest import Contents, Digest
@@ -67,7 +68,7 @@ def read_codes(
             f"SELECT {', '.join([f'{x} AS k{i}' for i, (x, _) in enumerate(parts)] + more)} FROM ({query})"
         )
         pairs = [_encode_column(table[f"k{place}"], part) for place, (_, part) in enumerate(parts)]
-        rows: Rows = [codes for _, codes in pairs], table[carried].to_numpy() if carried else None
+        rows: Rows = [codes for _, codes in pairs], number_values(table[carried]) if carried else None
         yield CodedRows(tuple(values for values, _ in pairs), iter([rows]))
         return
     # A column's values cost little beside whole rows. Each is given its number, and each row is looked up.
@@ -95,7 +96,10 @@ def read_codes(
 
 def _batches(connection: Connection, query: str, columns: int, carried: Carried) -> Generator[Rows]:
     for batch in connection.batches(query):
-        yield [batch[key].to_numpy() for key in sql.names(columns, "k")], batch[carried].to_numpy() if carried else None
+        yield (
+            [number_values(batch[key]) for key in sql.names(columns, "k")],
+            number_values(batch[carried]) if carried else None,
+        )
 
 
 def _encode_column(column: pa.ChunkedArray, part: Column) -> tuple[Array, npt.NDArray[Any]]:
@@ -103,7 +107,7 @@ def _encode_column(column: pa.ChunkedArray, part: Column) -> tuple[Array, npt.ND
     if part.labels is None:
         values, codes = encode(column, part.type)
         return values, codes + 1
-    shifted = column.cast("int32").fill_null(-1).to_numpy() + 1
+    shifted = number_values(column.cast("int32"), -1) + 1
     return np.array(part.labels, dtype=object), shifted
 
 
@@ -207,9 +211,9 @@ class GroupedTable:
         import pyarrow as pa
 
         self._glance()
-        places = pa.RecordBatch.from_arrays([pa.array(np.arange(len(self.counts)))], names=["place"])
+        places = pa.RecordBatch.from_arrays([number_array(np.arange(len(self.counts)))], names=["place"])
         for piece in expand(places, self.counts, BATCH_ROWS):
-            at = piece["place"].to_numpy()
+            at = number_values(piece["place"])
             yield pa.RecordBatch.from_arrays(self._arrow_rows(at), schema=self._shape)
 
     def digest(self) -> bytes:
@@ -294,7 +298,7 @@ class GroupedTable:
 
         part, codes = self.parts[place], self.codes[place][at]
         values, found = _occurring(part, self.values[place], codes)
-        return pa.array(values, part.arrow_type()).take(pa.array(found, mask=found == ABSENT))
+        return pa.array(values, part.arrow_type()).take(number_array(found, found == ABSENT))
 
 
 def _occurring(part: Column, values: Array, codes: Codes) -> tuple[Array, Codes]:
@@ -311,11 +315,9 @@ def _occurring(part: Column, values: Array, codes: Codes) -> tuple[Array, Codes]
 
 def _labels(codes: Codes, count: int) -> pa.Array:
     """Give the codes of labels in the smallest integer type."""
-    import pyarrow as pa
-
     kind = np.min_scalar_type(max(count - 1, 0))
     absent = codes == ABSENT
-    return pa.array(np.where(absent, 0, codes).astype(kind), mask=absent)
+    return number_array(np.where(absent, 0, codes).astype(kind), absent)
 
 
 def relabel_rows(
