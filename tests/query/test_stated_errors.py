@@ -28,6 +28,7 @@ from shoal.query.questions.tables import Histogram
 from shoal.query.questions.workload import Workload
 from tests.query.asking import SURE, opened, rich, table
 from tests.query.ranks import every_score
+from tests.statistical.fit import least_hits
 
 SMALL = 0.7
 """What the impostor states of every width."""
@@ -417,7 +418,7 @@ def test_drawn_answers_hold_what_they_state(unit, effort):
         Mean("x"): float(np.mean(x)),
         Variance("x"): float(np.var(x)),
     }
-    draws = 100 * effort
+    draws = 500 * effort
     for (question, truth), mechanism in product(asked.items(), ("laplace", "optimal")):
         made = offered(question, unit, "0.5", mechanism)
         exact, hits = made.query.truth(taking), []
@@ -427,8 +428,7 @@ def test_drawn_answers_hold_what_they_state(unit, effort):
                 error = drawn.errors[-1]
                 inside = error.low <= truth <= error.high if error.low is not None else None
                 hits.append(abs(drawn.value - truth) <= error.within + 1e-9 if inside is None else inside)
-        # 95 % or more: fewer than this has a chance below 1e-6
-        assert sum(hits) >= draws * CONFIDENCE - 4.9 * np.sqrt(draws * CONFIDENCE * (1 - CONFIDENCE))
+        assert sum(hits) >= least_hits(draws, CONFIDENCE)
 
 
 def test_units_are_what_the_cases_say():

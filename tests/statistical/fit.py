@@ -49,3 +49,10 @@ def _pooled(seen: NDArray[np.float64], awaited: NDArray[np.float64]) -> tuple[ND
             held = 0.0
         held += cell
     return np.add.reduceat(seen, starts), np.add.reduceat(awaited, starts)
+
+
+def least_hits(draws: int, level: float, chance: float = 1e-6) -> int:
+    """How often an event of at least this probability happens in so many draws, in all but this part of cases (binomial)."""
+    from scipy.stats import binom
+
+    return int(binom.ppf(chance, draws, level))

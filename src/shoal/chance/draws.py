@@ -323,14 +323,14 @@ def choose_run_by_score(
         raise ParameterError("the factor of a score is negative", came=each, allowed="0 and above")
     if len(sizes) != len(scores) or any(size < 1 for size in sizes):
         raise ParameterError("a run without options", came=f"{len(sizes)} runs", allowed="one option or more in each")
-    groups: dict[Fraction, list[int]] = {}
+    groups: dict[int, list[int]] = {}
     for index, score in enumerate(scores.tolist()):
-        groups.setdefault(each * score, []).append(index)
+        groups.setdefault(score if each else 0, []).append(index)
     ranked = sorted(groups, reverse=True)
     if not ranked:
         raise ParameterError("there is nothing to choose from", came="no scores", allowed="one score or more")
-    totals = [sum(sizes[index] for index in groups[weight]) for weight in ranked]
-    group = int(_groups(ranked, totals).draw(source, 1)[0])
+    totals = [sum(sizes[index] for index in groups[score]) for score in ranked]
+    group = int(_groups([each * score for score in ranked], totals).draw(source, 1)[0])
     at = int(source.integers(totals[group], 1)[0])
     for index in groups[ranked[group]]:
         if at < sizes[index]:

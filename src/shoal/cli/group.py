@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -56,6 +57,10 @@ MODULES = {name: module for section in SECTIONS.values() for name, (module, _) i
 """Where each command is, below `shoal.cli`."""
 
 
+OBJECTS = 100_000
+"""New objects between two searches for cycles: modules that are loaded make many, and searching them was a tenth of a command."""
+
+
 class Program(CommandGroup):
     """Finds each command in its module, and turns every failure into words and an exit code."""
 
@@ -84,6 +89,8 @@ class Program(CommandGroup):
     ) -> Any:
         """Run, and always end with one of the documented exit codes."""
         given = list(sys.argv[1:] if args is None else args)
+        if args is None:
+            gc.set_threshold(OBJECTS, 20, 20)
         handler = SignalHandler()
         with handler.installed(), output.printing():
             code = self._run(handler, given, prog_name or "shoal", complete_var, extra)

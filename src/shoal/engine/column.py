@@ -16,6 +16,7 @@ from shoal.data.domain import Values
 from shoal.data.hierarchy.level import MISSING, GroupLevel, IntervalLevel, Level, MaskLevel, TopLevel, ValueLevel
 from shoal.data.schema import Attribute
 from shoal.data.type import Type, spell, texts
+from shoal.engine.arrow_array import missing_values, number_array, number_values, text_array, text_values
 from shoal.engine.base import ABSENT, Array, Assignment
 from shoal.engine.read.storage import WORDS
 from shoal.errors import DomainError, UsageError
@@ -77,8 +78,8 @@ class Column:
         used = np.flatnonzero(np.bincount(held, minlength=len(labels)))
         place = np.zeros(len(labels), dtype=np.int32)
         place[used] = np.arange(len(used), dtype=np.int32)
-        indices = pa.array(place[codes], mask=absent)
-        return pa.DictionaryArray.from_arrays(indices, pa.array(labels[used].tolist(), pa.string()))
+        indices = number_array(place[codes], absent)
+        return pa.DictionaryArray.from_arrays(indices, text_array(labels[used].tolist()))
 
 
 def recoded_column(attribute: Attribute | None, column: Column, level: Level) -> Column:
@@ -131,13 +132,12 @@ def to_numpy(column: pa.Array, kind: Type) -> Array:
         column = column.combine_chunks()
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    absent = column.is_null().to_numpy(zero_copy_only=False)
+    absent = missing_values(column)
     if kind in WORDS:
-        values = column.to_numpy(zero_copy_only=False)
+        values = text_values(column)
     else:
-        zero = {Type.BOOLEAN: False, Type.DECIMAL: 0.0}.get(kind, 0)
         bare = column.cast({Type.DATE: pa.int32(), Type.DATETIME: pa.int64()}.get(kind, column.type))
-        values = bare.fill_null(zero).to_numpy(zero_copy_only=False).astype(_wide(kind)).view(DTYPES[kind])
+        values = number_values(bare).astype(_wide(kind)).view(DTYPES[kind])
     return np.ma.MaskedArray(values, absent) if absent.any() else values
 
 
@@ -156,7 +156,7 @@ def encode(column: pa.Array, kind: Type) -> tuple[Array, npt.NDArray[np.int32]]:
     order = np.argsort(values, kind="stable")
     place = np.empty(len(order) + 1, dtype=np.int32)
     place[order], place[-1] = np.arange(len(order), dtype=np.int32), ABSENT
-    return values[order], place[coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
+    return values[order], place[number_values(coded.indices, -1)]
 
 
 def column_of(name: str, values: Array) -> tuple[Column, pa.Array]:
@@ -184,7 +184,7 @@ def column_of(name: str, values: Array) -> tuple[Column, pa.Array]:
             raise UsageError(
                 "cannot attach such an array", came="objects that are not all text", allowed="text or None"
             )
-        return column, pa.array(texts, pa.string())
+        return column, text_array(texts)
     return column, pa.array(bare.astype(DTYPES[kind]), type=column.arrow_type(), mask=absent)
 
 

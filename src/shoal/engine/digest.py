@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.data.type import Type
+from shoal.engine.arrow_array import missing_values, number_array, number_values
 from shoal.engine.read.foreign.address import file_of_address, is_address
 from shoal.engine.read.source import refuse_special
 from shoal.engine.read.storage import WORDS
@@ -162,15 +163,15 @@ def _words_of(held: pa.Array, kind: Type) -> Words:
     if pa.types.is_dictionary(held.type) or kind in WORDS:
         coded = held if pa.types.is_dictionary(held.type) else held.dictionary_encode()
         of_each: Words = np.append(_of_texts(coded.dictionary.cast(pa.large_string())), _mix(np.array([_ABSENT])))
-        places: npt.NDArray[np.int64] = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        places: npt.NDArray[np.int64] = number_values(coded.indices, -1)
         return of_each[places]
     bare: Any = held.cast(
         {Type.DATE: pa.int32(), Type.BOOLEAN: pa.int8(), Type.DATETIME: pa.int64()}.get(kind, held.type)
     )
-    values = bare.fill_null(0).to_numpy(zero_copy_only=False)
+    values = number_values(bare)
     words = _of_decimals(values) if kind is Type.DECIMAL else values.astype(np.int64).view(np.uint64)
     if held.null_count:
-        words = np.where(held.is_null().to_numpy(zero_copy_only=False), _ABSENT, words)
+        words = np.where(missing_values(held), _ABSENT, words)
     return _mix(words)
 
 
@@ -192,9 +193,9 @@ def _of_texts(texts: pa.Array) -> Words:
     first = letters[np.minimum(offsets[:-1], offsets[-1] - 1)]
     likely = np.flatnonzero((first == ord("-")) | ((first >= ord("0")) & (first <= ord("9"))))
     if len(likely):
-        some = texts.take(likely)
-        spelled = compute.match_substring_regex(some, _WHOLE).to_numpy(zero_copy_only=False)
-        numbers = some.filter(spelled).cast("int64").to_numpy(zero_copy_only=False)
+        some = texts.take(number_array(likely))
+        spelled = number_values(compute.match_substring_regex(some, _WHOLE))
+        numbers = number_values(some.take(number_array(np.flatnonzero(spelled))).cast("int64"))
         words[likely[spelled]] = _mix(numbers.view(np.uint64))
     return words
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from shoal.data.hierarchy.level import Level
 from shoal.data.schema import Schema
 from shoal.data.type import Type
+from shoal.engine.arrow_array import number_array, number_values
 from shoal.engine.base import ABSENT, Array, Assignment, Counts, RecodeRequest, RowMask, RowWords, Table
 from shoal.engine.column import Column, assign_numbers, indices_of, refuse_unknown, relabelled_columns, to_numpy
 from shoal.engine.digest import Contents, Digest
@@ -158,9 +159,9 @@ class GroupedTable:
         import pyarrow as pa
 
         self._glance()
-        places = pa.RecordBatch.from_arrays([pa.array(np.arange(len(self.counts)))], names=["place"])
+        places = pa.RecordBatch.from_arrays([number_array(np.arange(len(self.counts)))], names=["place"])
         for piece in expand(places, self.counts, BATCH_ROWS):
-            at = piece["place"].to_numpy()
+            at = number_values(piece["place"])
             yield pa.RecordBatch.from_arrays(self._arrow_rows(at), schema=self._shape)
 
     def digest(self) -> bytes:
@@ -244,7 +245,7 @@ class GroupedTable:
 
         part, codes = self.parts[place], self.codes[place][at]
         values, found = _occurring(part, self.values[place], codes)
-        return pa.array(values, part.arrow_type()).take(pa.array(found, mask=found == ABSENT))
+        return pa.array(values, part.arrow_type()).take(number_array(found, found == ABSENT))
 
 
 def _occurring(part: Column, values: Array, codes: Codes) -> tuple[Array, Codes]:
@@ -261,11 +262,9 @@ def _occurring(part: Column, values: Array, codes: Codes) -> tuple[Array, Codes]
 
 def _labels(codes: Codes, count: int) -> pa.Array:
     """Give the codes of labels in the smallest integer type."""
-    import pyarrow as pa
-
     kind = np.min_scalar_type(max(count - 1, 0))
     absent = codes == ABSENT
-    return pa.array(np.where(absent, 0, codes).astype(kind), mask=absent)
+    return number_array(np.where(absent, 0, codes).astype(kind), absent)
 
 
 def relabel_rows(

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from shoal.engine.arrow_array import number_array
 from shoal.errors import UsageError, VerificationError
 from shoal.files.exchange import appear, sync_folder
 
@@ -336,4 +337,4 @@ def expand(batch: pa.RecordBatch, counts: npt.NDArray[np.int64], rows: int) -> I
         some = counts[first : last + 1].copy()
         some[0] = ends[first] - start
         some[-1] -= ends[last] - stop
-        yield batch.take(np.repeat(np.arange(first, last + 1), some))
+        yield batch.take(number_array(np.repeat(np.arange(first, last + 1), some)))

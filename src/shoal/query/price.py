@@ -31,7 +31,7 @@ from shoal.mechanism.staircase.mechanism import Staircase
 from shoal.query.prior import AnalystPrior
 from shoal.query.questions.base import CellEstimate, Query, Steps, VectorQuery
 from shoal.query.questions.person import PersonQuery
-from shoal.query.questions.quantile import RANK, RankQuery, RankTarget
+from shoal.query.questions.quantile import RANK, RankQuery, RankTarget, Runs
 
 CONFIDENCE = 0.95
 NO_USABLE_ANSWER = "no usable answer: the count does not stand out from its own noise"
@@ -404,13 +404,17 @@ class RankOffer(Offer):
         return self.query.scope
 
     def draw(self, table: Table, source: Source) -> Outcome:
-        found: dict[str, list[Any]] = {each.name: [] for each in self.query.targets}
-        for runs in self.query.runs(table):
+        return self.outcome(self.choose(self.query.runs(table), source))
+
+    def choose(self, runs: Sequence[Runs], source: Source) -> dict[str, list[int]]:
+        """The rank that is chosen for each target in each group, given the runs of candidates; no row is read."""
+        found: dict[str, list[int]] = {each.name: [] for each in self.query.targets}
+        for own in runs:
             for target in self.query.targets:
-                scores, sizes, starts = self.query.scores(runs, target, self.query.shift(target, self.epsilon))
+                scores, sizes, starts = self.query.scores(own, target, self.query.shift(target, self.epsilon))
                 run, at = self.choice(target).draw_run(scores, sizes, source)
                 found[target.name].append(starts[run] + at)
-        return self.outcome(found)
+        return found
 
     def outcome(self, ranks: Mapping[str, Sequence[int]]) -> Outcome:
         """The answer that these chosen ranks give; an end of an interval lies on its side of the value."""

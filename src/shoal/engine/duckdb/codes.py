@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from shoal.engine.arrow_array import number_values
 from shoal.engine.base import Array
 from shoal.engine.column import Column, encode, to_numpy
 from shoal.engine.duckdb import sql
@@ -40,7 +41,7 @@ def read_codes(
             f"SELECT {', '.join([f'{x} AS k{i}' for i, (x, _) in enumerate(parts)] + more)} FROM ({query})"
         )
         pairs = [_encode_column(table[f"k{place}"], part) for place, (_, part) in enumerate(parts)]
-        rows: Rows = [codes for _, codes in pairs], table[carried].to_numpy() if carried else None
+        rows: Rows = [codes for _, codes in pairs], number_values(table[carried]) if carried else None
         yield CodedRows(tuple(values for values, _ in pairs), iter([rows]))
         return
     # A column's values cost little beside whole rows. Each is given its number, and each row is looked up.
@@ -68,7 +69,10 @@ def read_codes(
 
 def _batches(connection: Connection, query: str, columns: int, carried: Carried) -> Generator[Rows]:
     for batch in connection.batches(query):
-        yield [batch[key].to_numpy() for key in sql.names(columns, "k")], batch[carried].to_numpy() if carried else None
+        yield (
+            [number_values(batch[key]) for key in sql.names(columns, "k")],
+            number_values(batch[carried]) if carried else None,
+        )
 
 
 def _encode_column(column: pa.ChunkedArray, part: Column) -> tuple[Array, npt.NDArray[Any]]:
@@ -76,5 +80,5 @@ def _encode_column(column: pa.ChunkedArray, part: Column) -> tuple[Array, npt.ND
     if part.labels is None:
         values, codes = encode(column, part.type)
         return values, codes + 1
-    shifted = column.cast("int32").fill_null(-1).to_numpy() + 1
+    shifted = number_values(column.cast("int32"), -1) + 1
     return np.array(part.labels, dtype=object), shifted

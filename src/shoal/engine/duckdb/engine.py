@@ -16,6 +16,7 @@ import numpy as np
 from shoal.data.domain import Pattern, Values
 from shoal.data.schema import Attribute, Missing, Schema
 from shoal.data.type import Type
+from shoal.engine.arrow_array import bytes_array, number_array, number_values, text_array, text_values
 from shoal.engine.base import Array, RowMask, RowWords, Table
 from shoal.engine.column import DTYPES, Column, arrow_type
 from shoal.engine.duckdb import sql
@@ -272,13 +273,13 @@ class Connection:
         """Store a list of texts as one column (v)."""
         import pyarrow as pa
 
-        return self.store_arrow(pa.table({"v": pa.array(texts, pa.string())}), "SELECT v FROM given")
+        return self.store_arrow(pa.table({"v": text_array(texts)}), "SELECT v FROM given")
 
     def store_map(self, codes: Mapping[str, int], kind: str) -> str:
         """Store a map from texts (leaf) to small integers (code)."""
         import pyarrow as pa
 
-        held = pa.table({"leaf": pa.array(list(codes), pa.string()), "code": pa.array(codes.values(), pa.int64())})
+        held = pa.table({"leaf": text_array(codes), "code": number_array(np.array([*codes.values()], dtype=np.int64))})
         return self.store_arrow(held, f"SELECT leaf, CAST(code AS {kind}) AS code FROM given")
 
     def store_edges(self, codes: Mapping[Any, int], kind: Type, code_kind: str) -> str:
@@ -286,7 +287,7 @@ class Connection:
         import pyarrow as pa
 
         edges = pa.array(np.array(list(codes), dtype=object).astype(DTYPES[kind]), arrow_type(kind))
-        held = pa.table({"edge": edges, "code": pa.array(codes.values(), pa.int64())})
+        held = pa.table({"edge": edges, "code": number_array(np.array([*codes.values()], dtype=np.int64))})
         return self.store_arrow(
             held, f"SELECT CAST(edge AS {sql.TYPES[kind]}) AS edge, CAST(code AS {code_kind}) AS code FROM given"
         )
@@ -295,14 +296,14 @@ class Connection:
         """Store columns (c0, c1, …) and how often each row occurs (n); give the query that reads them."""
         import pyarrow as pa
 
-        given = pa.table([*columns, pa.array(counts)], names=[*sql.names(len(columns)), "n"])
+        given = pa.table([*columns, number_array(counts)], names=[*sql.names(len(columns)), "n"])
         return f"SELECT * FROM {self.store_arrow(given, 'SELECT * FROM given')}"
 
     def store_column(self, values: pa.Array) -> str:
         """Store a column in row order: position (p) and value (v)."""
         import pyarrow as pa
 
-        held = pa.table({"p": pa.array(np.arange(len(values))), "v": values})
+        held = pa.table({"p": number_array(np.arange(len(values))), "v": values})
         return self.store_arrow(held, "SELECT p, v FROM given")
 
     def store_mask(self, mask: RowMask, bits: int) -> str:
@@ -311,8 +312,8 @@ class Connection:
 
         size = 1 << bits
         starts = range(0, self.input.rows, size)
-        packed = (np.packbits(mask(start, min(size, self.input.rows - start))).tobytes() for start in starts)
-        held = pa.table({"part": pa.array(range(len(starts)), pa.int64()), "bits": pa.array(packed, pa.binary())})
+        packed = [np.packbits(mask(start, min(size, self.input.rows - start))).tobytes() for start in starts]
+        held = pa.table({"part": number_array(np.arange(len(starts))), "bits": bytes_array(packed)})
         return self.store_arrow(held, "SELECT part, CAST(bits AS BIT) AS bits FROM given")
 
     def store_words(self, words: RowWords, step: int) -> str:
@@ -323,7 +324,7 @@ class Connection:
             for start in range(0, self.input.rows, step):
                 stop = min(start + step, self.input.rows)
                 yield pa.RecordBatch.from_arrays(
-                    [pa.array(np.arange(start, stop)), pa.array(words(start, stop - start))], schema=shape
+                    [number_array(np.arange(start, stop)), number_array(words(start, stop - start))], schema=shape
                 )
 
         shape = pa.schema([("r", pa.int64()), ("w", pa.uint64())])
@@ -403,9 +404,9 @@ class Connection:
         rows = 0
         query = f"SELECT CAST({v} AS VARCHAR) AS v, count(*) AS n FROM ({typed}) WHERE {v} IS NOT NULL GROUP BY 1"
         for batch in self.batches(query):
-            texts = batch["v"].to_numpy(zero_copy_only=False)
+            texts = text_values(batch["v"])
             bad = ~domain.inside(texts)
-            rows += int(batch["n"].to_numpy()[bad].sum())
+            rows += int(number_values(batch["n"])[bad].sum())
             if collect is None or len(wrong) < collect:
                 wrong.extend(texts[bad].tolist())
         return wrong, rows
@@ -466,7 +467,7 @@ class _Stream:
         first, shape = 0, self.shape
         try:
             for batch in self._input.batches():
-                rows = pa.array(np.arange(first, first + batch.num_rows))
+                rows = number_array(np.arange(first, first + batch.num_rows))
                 first += batch.num_rows
                 self._report(first, self._input.rows)
                 yield pa.RecordBatch.from_arrays([*batch.columns, rows], schema=shape)

@@ -14,6 +14,7 @@ from shoal.data.domain import Values
 from shoal.data.hierarchy.level import MISSING, GroupLevel, IntervalLevel, Level, MaskLevel, TopLevel, ValueLevel
 from shoal.data.schema import Schema
 from shoal.data.type import Type
+from shoal.engine.arrow_array import missing_values, number_values
 from shoal.engine.base import ABSENT, Array, Assignment, Counts, RecodeRequest, RowMask, RowWords, Table
 from shoal.engine.column import (
     Column,
@@ -96,7 +97,7 @@ class DuckDBTable:
             kept = np.ones(self.connection.input.rows, dtype=np.bool_)
             with closing(self.connection.batches(f"SELECT r FROM ({ranked}) WHERE i > {int(most)}")) as batches:
                 for batch in batches:
-                    kept[batch["r"].to_numpy()] = False
+                    kept[number_values(batch["r"])] = False
         finally:
             self.connection.drop(stored)
         return self.keep(lambda start, count: kept[start : start + count])
@@ -274,7 +275,7 @@ class DuckDBTable:
         pieces = self.connection.batches(f"SELECT {', '.join([*held, *carried])} FROM ({self.query}) ORDER BY {order}")
         if self.counted:
             pieces = (
-                more for piece in pieces for more in expand(piece.select(held), piece["n"].to_numpy(), BATCH_ROWS)
+                more for piece in pieces for more in expand(piece.select(held), number_values(piece["n"]), BATCH_ROWS)
             )
         shape = pa.schema([(part.name, part.arrow_type()) for part in self.parts])
         for batch in rebatch(pieces, BATCH_ROWS):
@@ -292,7 +293,7 @@ class DuckDBTable:
         report, read = report_progress(self.connection.stage if self.dense else silent, "fingerprinting the rows"), 0
         for batch in self.connection.batches(f"SELECT {', '.join([*held, *carried])} FROM ({self.query})"):
             shown = [_as_arrow(batch[x], part) for x, part in zip(held, self.parts, strict=True)]
-            made.add(shown, batch["n"].to_numpy() if self.counted else None)
+            made.add(shown, number_values(batch["n"]) if self.counted else None)
             read += batch.num_rows
             report(read, self.connection.input.rows)
         return made.contents()
@@ -411,5 +412,4 @@ def _as_arrow(column: pa.Array, part: Column) -> pa.Array:
     """Give a column in the Arrow type in which rows leave the engine."""
     if part.labels is None:
         return column.cast(part.arrow_type())
-    absent = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
-    return part.dictionary_array(column.fill_null(0).to_numpy(zero_copy_only=False), absent)
+    return part.dictionary_array(number_values(column), missing_values(column) if column.null_count else None)
