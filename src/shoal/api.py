@@ -381,7 +381,7 @@ def release(
             data,
             out,
             ledger=book,
-            engine=open_engine(engine),
+            engine=open_engine(engine, data=data),
             force=force,
             again=again,
             report=report,

@@ -40,9 +40,11 @@ from tests.engine.tables import (
     scattered,
     tables,
 )
+from tests.spark import SPARK, require_spark
 
 ENGINES = [DuckDB(), DuckDB(threads=1), DuckDB(threads=2), OracleEngine()]
 OTHERS = ENGINES[:2]
+EVERY = [*ENGINES, pytest.param(SPARK, marks=pytest.mark.slow, id="spark")]
 few_examples = settings(
     max_examples=15, phases=[Phase.explicit, Phase.reuse, Phase.generate]
 )  # a scan takes long to shrink
@@ -52,8 +54,10 @@ def ids(one):
     return one.name + ("" if getattr(one, "threads", None) is None else f"-{one.threads}")
 
 
-@pytest.fixture(params=ENGINES, ids=ids)
+@pytest.fixture(params=EVERY, ids=ids)
 def any_engine(request):
+    if request.param is SPARK:
+        require_spark()
     return request.param
 
 
@@ -63,8 +67,8 @@ def table(any_engine):
 
 
 def test_an_engine_has_its_name():
-    assert [engine_named("duckdb").name, engine_named("oracle").name] == ["duckdb", "oracle"]
-    with pytest.raises(UsageError, match=r"no such engine; got abacus; allowed: duckdb$"):
+    assert [engine_named(name).name for name in ("duckdb", "oracle", "spark")] == ["duckdb", "oracle", "spark"]
+    with pytest.raises(UsageError, match=r"no such engine; got abacus; allowed: duckdb, spark$"):
         engine_named("abacus")
 
 
@@ -360,6 +364,31 @@ def test_every_verb_answers_as_the_oracle_engine_does(other, folder, rows):
     assert answers(ours) == answers(slow)
     assert written(ours, folder, "ours") == written(slow, folder, "slow")
     assert written(ours.recode(LEVELS), folder, "ours") == written(slow.recode(LEVELS), folder, "slow")
+
+
+@pytest.mark.slow
+@given(rows=tables)
+@settings(few_examples, max_examples=3)
+def test_every_verb_of_spark_answers_as_the_oracle_engine_does(folder, rows):
+    require_spark()
+    ours, slow = (one.scan(arrow(rows), SCHEMA) for one in (SPARK, OracleEngine()))
+    assert answers(ours) == answers(slow)
+    assert written(ours, folder, "ours") == written(slow, folder, "slow")
+    assert written(ours.recode(LEVELS), folder, "ours") == written(slow.recode(LEVELS), folder, "slow")
+
+
+@pytest.mark.slow
+@given(rows=crowded, k=st.integers(1, 6), cuts=st.lists(st.integers(0, 30), max_size=4))
+@settings(few_examples, max_examples=4)
+def test_spark_samples_recodes_and_suppresses_files_as_the_oracle_engine_does(folder, rows, k, cuts):
+    require_spark()
+    mask = Source.seeded(5).row_mask(Fraction(1, 2)).keep
+
+    def road(one):
+        coarse = one.scan(as_folder(rows, folder / "spark-cut", cuts), SCHEMA).keep(mask).recode(LEVELS)
+        return [written(coarse.suppress_below(chosen, k), folder, one.name) for chosen in (["town"], coarse.columns)]
+
+    assert road(SPARK) == road(OracleEngine())
 
 
 @pytest.mark.slow

@@ -22,6 +22,7 @@ from shoal.engine.duckdb import codes as duckdb_codes
 from shoal.engine.duckdb import table as duckdb_table
 from shoal.engine.duckdb.engine import DuckDB
 from shoal.engine.grouped import GroupedTable
+from shoal.engine.spark import table as spark_table
 from shoal.errors import DataError, DomainError, UsageError
 from tests.engine.oracle import OracleEngine
 from tests.engine.tables import (
@@ -41,6 +42,7 @@ from tests.engine.tables import (
     scattered,
     tables,
 )
+from tests.spark import SPARK, require_spark
 
 CODES, TUPLES, TABLE = duckdb_codes, tuple_counts, duckdb_table
 WAYS = {
@@ -50,7 +52,10 @@ WAYS = {
     "request by request, on the disk": (DuckDB(), [(TUPLES, "MOST_CODES", 0), (TUPLES, "MEMORY", 0)]),
     "stored": (DuckDB(), [(TABLE, "MANY", 0)]),
     "oracle": (OracleEngine(), []),
+    "spark": (SPARK, []),
+    "spark, with the workers": (SPARK, [(spark_table, "MANY", 0), (spark_table, "LISTED", 0)]),
 }
+SLOW = ("spark", "spark, with the workers")
 OFFERED = {
     "age": [LEVELS["age"], ValueLevel(), IntervalLevel((50,), ("young", "old")), TopLevel()],
     "weight": [ValueLevel(), IntervalLevel((0.0, 1.0), ("below", "some", "more")), TopLevel("any")],
@@ -89,8 +94,10 @@ def opened(way, source):
         yield engine.scan(source, SCHEMA)
 
 
-@pytest.fixture(params=list(WAYS))
+@pytest.fixture(params=[pytest.param(way, marks=[pytest.mark.slow] * (way in SLOW)) for way in WAYS])
 def way(request):
+    if request.param in SLOW:
+        require_spark()
     return request.param
 
 
@@ -217,7 +224,7 @@ def test_requests_that_do_not_fit_the_table_are_refused(way):
             table.recode(LEVELS).recode_many([good])
         with pytest.raises(UsageError, match="no numbers of the input"):
             table.suppress_below(table.columns, 1).recode_many([good, RecodeRequest(good.levels, every_third)])
-        with pytest.raises(ZeroDivisionError):
+        with pytest.raises(DataError if way.startswith("spark") else ZeroDivisionError):  # a worker raises elsewhere
             table.recode_many([good, RecodeRequest(good.levels, lambda *_: 1 / 0)])
         assert table.recode_many([good])[0].rows() == 7  # what failed before leaves nothing behind
 

@@ -63,6 +63,7 @@ class OracleEngine:
     """Opens tables as lists of Python values."""
 
     name: str = "oracle"
+    is_local: bool = True
 
     def scan(self, data: object, schema: Schema) -> Table:
         opened = open_input(data, schema)

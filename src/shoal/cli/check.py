@@ -11,6 +11,7 @@ import click
 
 from shoal.cli.terminal import numbers, output, progress
 from shoal.cli.terminal.command import command, json_option, ledger_option
+from shoal.cli.terminal.engine import engine_options, named_engine
 from shoal.cli.terminal.policy_file import load_policy
 from shoal.cli.terminal.rejected_values import show_rejected, show_values_option
 from shoal.cli.terminal.table_source import data_argument
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 @click.option("--published", is_flag=True, help="The table is a published one: this is no look at real data.")
 @ledger_option
 @show_values_option
+@engine_options
 @json_option
 @click.pass_context
 def check(
@@ -58,6 +60,9 @@ def check(
     published: bool,
     ledger: str | None,
     show_values: bool,
+    engine: str,
+    spark_master: str | None,
+    spark_conf: Sequence[str],
     as_json: bool,
 ) -> None:
     """Measure the k-anonymity, l-diversity and t-closeness of the table DATA, an original or a published one.
@@ -66,7 +71,6 @@ def check(
     record in the ledger: a plan that is changed after it may have been chosen by what was seen, and its certificate says so.
     """
     from shoal.assess.disclosure.check import check as observe
-    from shoal.engine.base import open_engine
     from shoal.ledger.ledger import record_look
 
     least = None if target is None else numbers.read_whole(target, "k")
@@ -74,7 +78,7 @@ def check(
     with progress.stages() as stage, show_rejected(data, asked.schema, show=show_values):
         found = observe(
             data, asked, levels=_levels(levels), lenient=lenient, recursive_c=float(numbers.read_number(c, "c")),
-            engine=open_engine(stage=stage), stage=stage,
+            engine=named_engine(engine, spark_master, spark_conf, stage), stage=stage,
         )  # fmt: skip
     place = (
         None if published else record_look(asked.dataset, "check", lock=asked.confirmed_lock().sha256, ledger=ledger)

@@ -114,7 +114,10 @@ class Table(Protocol):
         """How many rows there are."""
 
     def keep(self, mask: RowMask) -> Table:
-        """Keep the rows that the mask selects by their number in the input. The mask is called at once, for every number."""
+        """Keep the rows that the mask selects by their number in the input.
+
+        The mask is called at once, for every number, or sent to the workers of the engine (`RowMask.portable`).
+        """
 
     def limit_per(self, column: str, most: int, words: RowWords) -> Table:
         """Keep at most `most` rows of each value of a column: those with the smallest words.
@@ -216,6 +219,10 @@ class Engine(Protocol):
     def name(self) -> str:
         """The engine's name, such as `duckdb`."""
 
+    @property
+    def is_local(self) -> bool:
+        """Whether rows are read, and what does not fit in memory is set aside, on this machine."""
+
     def scan(self, data: object, schema: Schema) -> Table:
         """Open a path (CSV, Parquet, Arrow; a folder of Parquet files) or a frame, and check it against the schema.
 
@@ -226,15 +233,16 @@ class Engine(Protocol):
         """
 
 
-ENGINES = ("duckdb",)
+ENGINES = ("duckdb", "spark")
 """The names that `open_engine` accepts."""
 
 
-def open_engine(engine: str | Engine = "duckdb", stage: Stage = silent) -> Engine:
+def open_engine(engine: str | Engine = "duckdb", stage: Stage = silent, data: object = None) -> Engine:
     """Give the engine of this name with its usual settings, or the engine itself where one is handed in.
 
-    Arguments  `engine`: "duckdb", or a value that fulfils the `Engine` protocol, such as `DuckDB(memory="4GB")`;
-               `stage`: is told how far reading a table has come, where the engine is named
+    Arguments  `engine`: "duckdb" or "spark", or a value that fulfils the `Engine` protocol, such as `DuckDB(memory="4GB")` or
+               `Spark(master="spark://host:7077")`; `stage`: is told how far reading a table has come, where the engine is named;
+               `data`: what will be read: a DataFrame of Spark is read by Spark, whatever engine is named
     Raises     UsageError where the name is not in `ENGINES`
 
     >>> open_engine("duckdb").name
@@ -244,9 +252,19 @@ def open_engine(engine: str | Engine = "duckdb", stage: Stage = silent) -> Engin
         return engine
     if engine not in ENGINES:
         raise UsageError("no such engine", came=engine, allowed=", ".join(ENGINES))
+    if engine == "spark" or is_spark_frame(data):
+        from shoal.engine.spark.engine import Spark
+
+        return Spark(stage=stage)
     from shoal.engine.duckdb.engine import DuckDB
 
     return DuckDB(stage=stage)
+
+
+def is_spark_frame(data: object) -> bool:
+    """Whether a value is a DataFrame of Spark; PySpark is not imported to find out."""
+    kinds = [kind for kind in type(data).__mro__ if kind.__module__.startswith("pyspark.sql")]
+    return any(kind.__name__ == "DataFrame" for kind in kinds)
 
 
 def bound_contributions(table: Table, unit: Unit, words: RowWords, theorem: str) -> Table:

@@ -62,6 +62,12 @@ class Column:
 
         return arrow_type(self.type) if self.labels is None else pa.dictionary(pa.int32(), pa.string())
 
+    def to_arrow(self, held: pa.Array) -> pa.Array:
+        """Give values, or codes of labels, in the Arrow type in which rows leave an engine."""
+        if self.labels is None:
+            return held.cast(self.arrow_type())
+        return self.dictionary_array(number_values(held), missing_values(held) if held.null_count else None)
+
     def codes_of(self, labels: Sequence[str]) -> npt.NDArray[np.int64]:
         """Give the code of each of these labels: its index among the listed labels."""
         place = {label: code for code, label in enumerate(self.labels or ())}
@@ -122,6 +128,12 @@ def edges_of(level: IntervalLevel, kind: Type) -> Array:
     """Give the edges of a level in the type of the values; for whole numbers, an edge of 17.5 is 18."""
     inner = [math.ceil(edge) for edge in level.edges] if kind is Type.INTEGER else list(level.edges)
     return np.array(inner, dtype=object).astype(DTYPES[kind])
+
+
+def interval_codes(column: Column, level: IntervalLevel) -> list[int]:
+    """Give the code of each interval of a level among the labels of the recoded column."""
+    code = {label: place for place, label in enumerate(column.labels or ())}
+    return [code[label] for label in level.labels]
 
 
 def to_numpy(column: pa.Array, kind: Type) -> Array:

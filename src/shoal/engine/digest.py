@@ -80,6 +80,13 @@ class Digest:
             self._sums[lane] += int((mixed if often is None else mixed * often).sum(dtype=np.uint64))
         self._rows += len(rows) if counts is None else int(counts.sum())
 
+    def merge(self, other: Digest) -> None:
+        """Add the rows of another digest of the same columns, made elsewhere."""
+        self._sums = [own + more for own, more in zip(self._sums, other._sums, strict=True)]
+        self._alone = [own + more for own, more in zip(self._alone, other._alone, strict=True)]
+        self._seen = [own | more for own, more in zip(self._seen, other._seen, strict=True)]
+        self._rows += other._rows
+
     def value(self) -> bytes:
         """The digest of all rows together, as 32 bytes."""
         named = sorted((name, kind.value) for name, kind in self._columns)

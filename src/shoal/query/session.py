@@ -508,7 +508,7 @@ def session(
     """
     from shoal.engine.base import open_engine
 
-    wanted, engines = ceiling_of(budget), open_engine(engine)
+    wanted, engines = ceiling_of(budget), open_engine(engine, data=data)
     own = None if analyst is not None else wanted
     if isinstance(ledger, Ledger):
         found = _dataset(dataset, data, ledger, engines, sampled, own)
@@ -568,9 +568,9 @@ def register(
     meant = policy if isinstance(policy, Policy) else Policy.load(policy)
     datasets.refuse_treatments(meant)  # before a ledger is begun
     if isinstance(ledger, Ledger):
-        return datasets.register(meant, data, ledger=ledger, engine=open_engine(engine), sampled=sampled)
+        return datasets.register(meant, data, ledger=ledger, engine=open_engine(engine, data=data), sampled=sampled)
     with open_ledger(ledger, new=new_ledger) as book:
-        return datasets.register(meant, data, ledger=book, engine=open_engine(engine), sampled=sampled)
+        return datasets.register(meant, data, ledger=book, engine=open_engine(engine, data=data), sampled=sampled)
 
 
 def ceiling_of(budget: Budget | Number | tuple[Number, Number] | None) -> Budget | None:

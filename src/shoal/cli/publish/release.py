@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
@@ -13,6 +13,7 @@ import click
 
 from shoal.cli.terminal import output, progress
 from shoal.cli.terminal.command import command, json_option, ledger_option
+from shoal.cli.terminal.engine import engine_options, named_engine
 from shoal.cli.terminal.leftovers import recover_folder, recover_ledger
 from shoal.cli.terminal.policy_file import load_plan
 from shoal.cli.terminal.rejected_values import note_rejected, show_rejected, show_values_option
@@ -54,6 +55,7 @@ MARK = "For the custodian only: computed from the original table. Do not publish
 @click.option("--no-report", is_flag=True, help="Leave out the custodian's report.")
 @click.option("--assess", is_flag=True, help="Measure risks and utility for the report, which takes time.")
 @click.option("--force", is_flag=True, help="Replace a release folder that is there.")
+@engine_options
 @json_option
 def release(
     policy: Path,
@@ -68,6 +70,9 @@ def release(
     no_report: bool,
     assess: bool,
     force: bool,
+    engine: str,
+    spark_master: str | None,
+    spark_conf: Sequence[str],
     as_json: bool,
 ) -> None:
     """Publish the table DATA as POLICY says, into a folder DIR with a certificate.
@@ -77,7 +82,6 @@ def release(
     """
     from shoal.cli.ledger import warn_of
     from shoal.cli.publish.plan import refuse_other_plan
-    from shoal.engine.base import open_engine
     from shoal.ledger.ledger import open_ledger
     from shoal.publish.run.release import release as run
 
@@ -91,7 +95,7 @@ def release(
         output.note(planned.work)
     if dry_run:
         with showing:
-            _dry_run(planned, data, out, ledger, force, new_ledger, as_json)
+            _dry_run(planned, data, out, ledger, force, new_ledger, as_json, (engine, spark_master, spark_conf))
         return
     try:
         with showing, open_ledger(ledger, new=new_ledger) as book, progress.stages() as stage:
@@ -103,7 +107,7 @@ def release(
                 data,
                 out,
                 ledger=book,
-                engine=open_engine(stage=stage),
+                engine=named_engine(engine, spark_master, spark_conf, stage),
                 force=force,
                 report=not no_report,
                 again=again,
@@ -128,10 +132,16 @@ def release(
 
 
 def _dry_run(
-    planned: Plan, data: Path | str, out: Path, ledger: str | None, force: bool, new: bool, as_json: bool
+    planned: Plan,
+    data: Path | str,
+    out: Path,
+    ledger: str | None,
+    force: bool,
+    new: bool,
+    as_json: bool,
+    engine: tuple[str, str | None, Sequence[str]],
 ) -> None:
     """Print everything that can be known before the charge, once the look is on record; no ledger is made for it."""
-    from shoal.engine.base import open_engine
     from shoal.engine.digest import file_digest
     from shoal.ledger.ledger import is_ledger_missing, is_ledger_named, open_ledger, record_look
     from shoal.publish.folder import refuse_target
@@ -145,7 +155,8 @@ def _dry_run(
         return None if fresh else record_look(planned.policy.dataset, "dry-run", lock=own, ledger=ledger, new=new)
 
     with progress.stages() as stage, note_rejected(look):
-        table = open_engine(stage=stage).scan(data, planned.schema)
+        opened = named_engine(*engine, stage)
+        table = opened.scan(data, planned.schema)
         planned.check(table.schema)
         planned.job().check_table(table)
         rows = table.rows()
@@ -154,7 +165,7 @@ def _dry_run(
         with open_ledger(ledger, new=new) as book:
             recover_ledger(book)
             account = book.account(planned.policy.dataset)
-            repeat = repeats(planned, table, file_digest(data), book)
+            repeat = repeats(planned, table, file_digest(data) if opened.is_local else None, book)
             looks = account.count_looks(own)
             book.record_look(planned.policy.dataset, "a dry run of a release", kind="dry-run", lock=own)
         planned = planned.after_looks(looks)

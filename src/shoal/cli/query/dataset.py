@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import click
 from shoal.cli.query.answer_text import budget_text, left_rows
 from shoal.cli.terminal import numbers, output, progress
 from shoal.cli.terminal.command import command, group, json_option, ledger_option
+from shoal.cli.terminal.engine import engine_options, named_engine
 from shoal.cli.terminal.leftovers import recover_ledger
 from shoal.cli.terminal.policy_file import load_policy
 from shoal.cli.terminal.rejected_values import show_rejected, show_values_option
@@ -52,6 +54,7 @@ def dataset() -> None:
 @ledger_option
 @click.option("--new-ledger", is_flag=True, help="Begin a new ledger at that path, with nothing spent.")
 @show_values_option
+@engine_options
 @json_option
 def register_dataset(
     policy: Path,
@@ -60,6 +63,9 @@ def register_dataset(
     ledger: str | None,
     new_ledger: bool,
     show_values: bool,
+    engine: str,
+    spark_master: str | None,
+    spark_conf: Sequence[str],
     as_json: bool,
 ) -> None:
     """Let the table DATA be asked under the name, unit and budget of its POLICY.
@@ -67,7 +73,6 @@ def register_dataset(
     Every row is checked against the policy. The ledger notes where policy and table are; no row is copied.
     """
     from shoal.cli.ledger import warn_of
-    from shoal.engine.base import open_engine
     from shoal.guarantee.rounding import exact_text
     from shoal.ledger.ledger import open_ledger
     from shoal.query.dataset import refuse_treatments
@@ -81,7 +86,8 @@ def register_dataset(
         warn_of(book)
         recover_ledger(book)
         with progress.stages() as stage, show_rejected(data, schema, show=show_values):
-            found = register(asked, data, sampled=rate, ledger=book, engine=open_engine(stage=stage))
+            opened = named_engine(engine, spark_master, spark_conf, stage)
+            found = register(asked, data, sampled=rate, ledger=book, engine=opened)
         place = {"url": book.url, "new": book.is_new}
     output.note_effect(f"'{found.name}' is registered in {place['url']}")
     if as_json:

@@ -62,6 +62,7 @@ class DuckDB:
     memory: str = MEMORY
     threads: int | None = None
     name: str = "duckdb"
+    is_local: bool = True
     stage: Stage = field(default=silent, compare=False, repr=False)
 
     def scan(self, data: object, schema: Schema) -> Table:

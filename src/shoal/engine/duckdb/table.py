@@ -14,13 +14,14 @@ from shoal.data.domain import Values
 from shoal.data.hierarchy.level import MISSING, GroupLevel, IntervalLevel, Level, MaskLevel, TopLevel, ValueLevel
 from shoal.data.schema import Schema
 from shoal.data.type import Type
-from shoal.engine.arrow_array import missing_values, number_values
+from shoal.engine.arrow_array import number_values
 from shoal.engine.base import ABSENT, Array, Assignment, Counts, RecodeRequest, RowMask, RowWords, Table
 from shoal.engine.column import (
     Column,
     column_of,
     edges_of,
     group_means,
+    interval_codes,
     quantile_ranks,
     recoded_column,
     refuse_uncovered,
@@ -279,7 +280,7 @@ class DuckDBTable:
             )
         shape = pa.schema([(part.name, part.arrow_type()) for part in self.parts])
         for batch in rebatch(pieces, BATCH_ROWS):
-            shown = [_as_arrow(column, part) for column, part in zip(batch.columns, self.parts, strict=True)]
+            shown = [part.to_arrow(column) for column, part in zip(batch.columns, self.parts, strict=True)]
             yield pa.RecordBatch.from_arrays(shown, schema=shape)
 
     def digest(self) -> bytes:
@@ -292,7 +293,7 @@ class DuckDBTable:
         # Of all rows of the input it is known how many there are; of some of them, or of counted tuples, it is not.
         report, read = report_progress(self.connection.stage if self.dense else silent, "fingerprinting the rows"), 0
         for batch in self.connection.batches(f"SELECT {', '.join([*held, *carried])} FROM ({self.query})"):
-            shown = [_as_arrow(batch[x], part) for x, part in zip(held, self.parts, strict=True)]
+            shown = [part.to_arrow(batch[x]) for x, part in zip(held, self.parts, strict=True)]
             made.add(shown, number_values(batch["n"]) if self.counted else None)
             read += batch.num_rows
             report(read, self.connection.input.rows)
@@ -377,7 +378,7 @@ class DuckDBTable:
 
     def _search(self, x: str, old: Column, new: Column, level: IntervalLevel, name: str) -> tuple[str, str]:
         """Look the distinct values up in a table of many edges: one join, where an expression would be compiled for each edge."""
-        codes = _interval_codes(new, level)
+        codes = interval_codes(new, level)
         kind = sql.code_type(len(new.labels or ()))
         above = dict(zip(edges_of(level, old.type).tolist(), codes[1:], strict=True))  # of equal edges, the last
         stored = self.connection.store_edges(above, old.type, kind)
@@ -387,17 +388,11 @@ class DuckDBTable:
         return f"CAST(coalesce({name}.code, {missing}) AS {kind})", f"LEFT JOIN ({found}) {name} ON {name}.v = {x}"
 
 
-def _interval_codes(new: Column, level: IntervalLevel) -> list[int]:
-    """Give the code of each interval of a level among the labels of the column."""
-    code = {label: place for place, label in enumerate(new.labels or ())}
-    return [code[label] for label in level.labels]
-
-
 def _recode_sql(x: str, old: Column, new: Column, level: Level) -> str:
     """Give the SQL of a recoded column that needs no map table."""
     if isinstance(level, IntervalLevel):
         labels = new.labels or ()
-        codes = _interval_codes(new, level)
+        codes = interval_codes(new, level)
         edges = [sql.literal(edge, old.type) for edge in edges_of(level, old.type).tolist()]
         code = f"CASE WHEN {x} IS NULL THEN {labels.index(MISSING)} ELSE {sql.interval_code(x, edges, codes)} END"
         return f"CAST({code} AS {sql.code_type(len(labels))})"
@@ -406,10 +401,3 @@ def _recode_sql(x: str, old: Column, new: Column, level: Level) -> str:
     if isinstance(level, MaskLevel):
         return f"coalesce({sql.mask(x, level)}, {sql.quote(MISSING)})"
     return x
-
-
-def _as_arrow(column: pa.Array, part: Column) -> pa.Array:
-    """Give a column in the Arrow type in which rows leave the engine."""
-    if part.labels is None:
-        return column.cast(part.arrow_type())
-    return part.dictionary_array(number_values(column), missing_values(column) if column.null_count else None)

@@ -175,7 +175,16 @@ def open_input(data: object, schema: Schema, stage: Stage = silent) -> Input:
     Raises     DataError where the input cannot be read or its columns do not fit the schema
     """
     asked = _columns_to_read(schema)
-    found = _open(data, schema.file, schema.names, [attribute.name for attribute in asked], stage)
+    return match_schema(_open(data, schema.file, schema.names, [attribute.name for attribute in asked], stage), schema)
+
+
+def match_schema(found: StoredColumns, schema: Schema) -> Input:
+    """Compare the columns that were found with the schema.
+
+    Arguments  `found`: the columns of an input; `schema`: what they mean
+    Raises     DataError where a column is missing or its values cannot be read as declared
+    """
+    asked = _columns_to_read(schema)
     _refuse_names(found.name, found.names, [attribute.name for attribute in asked], parsed=found.parsed)
     places = tuple(found.names.index(attribute.name) for attribute in asked)
     kinds = tuple(found.kinds[place] for place in places)

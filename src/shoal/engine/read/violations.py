@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 from shoal.data.domain import Domain, Interval, Values
 from shoal.data.schema import Attribute, FileFormat, Missing, Outside
 from shoal.data.type import Type
 from shoal.engine.read.storage import EXACT, WORDS, mark_of
 from shoal.errors import DataError, DomainError, PolicyError
-
-if TYPE_CHECKING:
-    from shoal.engine.read.input import Input
 
 LOOKED_AT = 100
 """How many rows of each attribute are examined to say what is wrong."""
@@ -53,7 +50,24 @@ class ViolationCounts:
         return self.missing if self.attribute.missing is Missing.REFUSE else 0
 
 
-def refuse(findings: Sequence[ViolationCounts], opened: Input, rows_of: Callable[[int, Violation], list[int]]) -> None:
+class StoredCells(Protocol):
+    """What a message about violations needs of an input."""
+
+    @property
+    def form(self) -> FileFormat:
+        """How its text is written, as the policy says."""
+
+    @property
+    def counted_from(self) -> str:
+        """How a message says where the numbers of rows begin."""
+
+    def cells(self, rows: Mapping[int, Sequence[int]]) -> dict[int, list[Any]]:
+        """Read what is stored in some rows, numbered from 0, of the columns at these positions."""
+
+
+def refuse(
+    findings: Sequence[ViolationCounts], opened: StoredCells, rows_of: Callable[[int, Violation], list[int]]
+) -> None:
     """Raise for the first kind of violation, with all attributes that have it.
 
     `rows_of` finds the first rows, numbered from 0, in which an attribute (by its position) has the violation.
@@ -65,7 +79,7 @@ def refuse(findings: Sequence[ViolationCounts], opened: Input, rows_of: Callable
 
 
 def _error(
-    violation: Violation, bad: Sequence[tuple[int, ViolationCounts]], opened: Input, rows: dict[int, list[int]]
+    violation: Violation, bad: Sequence[tuple[int, ViolationCounts]], opened: StoredCells, rows: dict[int, list[int]]
 ) -> DataError:
     found = [(finding.attribute, finding.count(violation), rows[place]) for place, finding in bad]
     came = ", ".join(f"'{one.name}' in {_rows(count, numbers)}" for one, count, numbers in found)
@@ -86,13 +100,13 @@ def _error(
     return error
 
 
-def _hints(violation: Violation, attribute: Attribute, cells: Sequence[Any], opened: Input) -> list[str]:
+def _hints(violation: Violation, attribute: Attribute, cells: Sequence[Any], opened: StoredCells) -> list[str]:
     if violation is Violation.UNREADABLE:
         return advise_unreadable(attribute, cells, opened.form)
     return advise_outside(attribute, cells)
 
 
-def _allowed_values(violation: Violation, attributes: Sequence[Attribute], opened: Input) -> str | None:
+def _allowed_values(violation: Violation, attributes: Sequence[Attribute], opened: StoredCells) -> str | None:
     if violation is Violation.UNREADABLE:
         return ", ".join(f"'{one.name}' {one.type.value} ({describe_type(one, opened.form)})" for one in attributes)
     if violation is Violation.OUTSIDE:

@@ -48,8 +48,10 @@ _RESERVE = "reserve"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-def prepare(job: Job, rows: int, ledger: Ledger, place: Path, *, report: bool) -> list[str]:
+def prepare(job: Job, rows: int, ledger: Ledger, place: Path, *, report: bool, spills: bool = True) -> list[str]:
     """Try everything that a run needs after the charge; what the custodian should know. Space stays reserved until `free`.
+
+    `spills` says whether the engine sets aside on this machine what does not fit in memory.
 
     Raises  UsageError for what is missing; nothing has been charged then
     """
@@ -66,7 +68,7 @@ def prepare(job: Job, rows: int, ledger: Ledger, place: Path, *, report: bool) -
     with _explain(
         "there is too little space for temporary files", "make room there, or set TMPDIR to a folder with more"
     ):
-        refuse_small_spill(job.cells(rows) * 8 - IN_MEMORY)
+        refuse_small_spill(job.cells(rows) * 8 - IN_MEMORY if spills else 0)
     return notes
 
 

@@ -270,12 +270,12 @@ def _run(
             table = engine.scan(data, plan.schema)
             plan.check(table.schema)
             job.check_table(table)
-            rows_in, file = table.rows(), file_digest(data)
+            rows_in, file = table.rows(), file_digest(data) if engine.is_local else None
             notes += job.notes(rows_in)
             if not again:
                 refuse_repeat(plan, table, file, ledger)
             stage("preparing")
-            notes += prepare(job, rows_in, ledger, work.path, report=report)
+            notes += prepare(job, rows_in, ledger, work.path, report=report, spills=engine.is_local)
         stage("charging")
         note_charging(work, dataset=plan.policy.dataset, plan=plan.lock.sha256)
         with _forgotten_by(ledger, work):

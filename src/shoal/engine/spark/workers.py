@@ -1,0 +1,503 @@
+"""What runs in the Python processes of Spark's workers, on batches of Arrow: the row mask, counting, digests, parts of a table.
+
+A function that is sent to workers carries what it needs with it. The key of a row mask travels inside such a function, which
+Spark hands on as bytes: it stands in no expression, and so in no plan, log or user interface.
+"""
+
+from __future__ import annotations
+
+import pickle
+import tempfile
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from pyspark.sql import functions as F
+
+from shoal.chance.row_mask import RowMask as KeyedMask
+from shoal.data.domain import Pattern
+from shoal.data.schema import FileFormat
+from shoal.data.type import Type
+from shoal.engine.base import ABSENT, Array, Assignment, RowMask, RowWords
+from shoal.engine.column import Column, assign_numbers, group_means, indices_of, labels_of, to_numpy
+from shoal.engine.digest import Digest
+from shoal.engine.read.csv_file import CsvFile, read_header
+from shoal.engine.spark.session import pack_error, unpack_error
+from shoal.engine.tuple_counts import TupleCounter
+from shoal.engine.write import BATCH_ROWS, encode_part, expand, rebatch
+from shoal.errors import DataError, ShoalError, UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame
+
+Batches = Iterable["pa.RecordBatch"]
+Work = Callable[[Batches], Iterator["pa.RecordBatch"]]
+"""What `mapInArrow` runs on the batches of a partition."""
+NEAR = 4
+"""Numbers of rows are near each other where they take up at most so many times as many places as there are rows."""
+HELD = 1 << 18
+"""Rows that a worker holds for each table before it counts equal ones together."""
+MOST_SENT = 1 << 20
+"""Bytes of a function from which on Spark would put it on the disk of every worker: none that carries a key is so long."""
+SIGN = np.uint64(1 << 63)
+ByNumber = Callable[[int, int], npt.NDArray[Any]]
+
+
+def map_batches(frame: DataFrame, work: Work, shape: str) -> DataFrame:
+    """Run some work on the batches of every partition."""
+
+    def run(batches: Batches) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from work(batches)
+        except ShoalError as error:
+            raise RuntimeError(pack_error(error)) from None
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what PySpark says about pandas, which takes no part
+        return frame.mapInArrow(run, shape)
+
+
+def _function(work: Callable[[Any], Any], kind: str) -> Callable[[SparkColumn], SparkColumn]:
+    """Make an expression of some work on a column, given and returned as an Arrow array."""
+    functions: Any = F  # its types lag behind
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made: Callable[[SparkColumn], SparkColumn] = functions.arrow_udf(work, kind, functions.ArrowUDFType.SCALAR)
+    return made
+
+
+# --- the random sample -------------------------------------------------------------------------------------------------
+
+
+def portable(numbered: RowMask | RowWords) -> ByNumber:
+    """Give a mask or words in a form that may be sent to workers; one with a key is marked as such by its owner."""
+    owner = getattr(numbered, "__self__", None)
+    if isinstance(owner, KeyedMask):
+        return getattr(owner.portable(), numbered.__name__)  # type: ignore[no-any-return]
+    return numbered
+
+
+def at_numbers(numbered: ByNumber, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    """Give what a mask or words say of the rows with these numbers, in their order."""
+    if not len(rows):
+        return numbered(0, 0)
+    low, high = int(rows.min()), int(rows.max())
+    if high - low < NEAR * len(rows):
+        return numbered(low, high - low + 1)[rows - low]
+    owner = getattr(numbered, "__self__", None)
+    if isinstance(owner, KeyedMask):
+        listed = owner.keep_rows if numbered.__name__ == "keep" else owner.words_rows
+        return listed(rows)
+    different, place = np.unique(rows, return_inverse=True)
+    ends = np.flatnonzero(np.diff(different) > 1) + 1
+    runs = np.split(different, ends)
+    return np.concatenate([numbered(int(run[0]), len(run)) for run in runs])[place]
+
+
+def keep_rows(mask: RowMask, number: SparkColumn) -> SparkColumn:
+    """Give an expression that says whether a row is kept, by its number."""
+    sent = portable(mask)
+
+    def kept(rows: pa.Array) -> pa.Array:
+        import pyarrow as pa
+
+        return pa.array(at_numbers(sent, rows.to_numpy(zero_copy_only=False)), pa.bool_())
+
+    return _function(kept, "boolean")(number)
+
+
+def row_words(words: RowWords, number: SparkColumn) -> SparkColumn:
+    """Give an expression for the random word of a row, by its number, as a signed number of the same order."""
+    sent = portable(words)
+
+    def drawn(rows: pa.Array) -> pa.Array:
+        import pyarrow as pa
+
+        found = at_numbers(sent, rows.to_numpy(zero_copy_only=False)).astype(np.uint64)
+        return pa.array((found ^ SIGN).view(np.int64))
+
+    return _function(drawn, "bigint")(number)
+
+
+# --- reading -----------------------------------------------------------------------------------------------------------
+
+
+def spell_decimals(x: SparkColumn, scale: int) -> SparkColumn:
+    """Spell exact decimals as their shortest text, without an exponent."""
+    text = x.cast("string")
+    if scale > 6:  # below a millionth Java writes an exponent
+
+        def plain(held: pa.Array) -> pa.Array:
+            from decimal import Decimal
+
+            import pyarrow as pa
+
+            return pa.array([None if one is None else f"{Decimal(one):f}" for one in held.to_pylist()], pa.string())
+
+        text = _function(plain, "string")(text)
+    if scale <= 0:
+        return text
+    return F.regexp_replace(F.regexp_replace(text, r"(\.[0-9]*?)0+\z", "$1"), r"\.\z", "")
+
+
+CSV_CHECK = "number bigint, names array<string>, delimiter string, records bigint, error string"
+
+
+@dataclass(frozen=True)
+class CsvHead:
+    """What a pass over a CSV file found: the names of its columns, its delimiter, and how many records follow the header."""
+
+    names: tuple[str, ...]
+    delimiter: str
+    records: int
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> CsvHead:
+        """What a worker sent; its error is raised here."""
+        if row["error"] is not None:
+            raise unpack_error(row["error"]) or DataError("a file of the input cannot be read")
+        return cls(tuple(row["names"]), row["delimiter"], row["records"])
+
+
+def _each_file(batches: Batches, addresses: Sequence[str], local: bool) -> Iterator[tuple[int, Path]]:
+    """The files of a task with their numbers; one that came by its content lies in a temporary file as long as it is read."""
+    for batch in batches:
+        if local:
+            for number in batch.column(0).to_pylist():
+                yield number, Path(addresses[number])
+            continue
+        place = {address: number for number, address in enumerate(addresses)}
+        for address, content in zip(batch["path"].to_pylist(), batch["content"], strict=True):
+            with tempfile.TemporaryDirectory() as folder:
+                file = Path(folder) / address.rsplit("/", 1)[-1]
+                file.write_bytes(content.as_buffer())
+                yield place[address], file
+
+
+def check_csv(addresses: Sequence[str], local: bool, form: FileFormat, declared: Sequence[str]) -> Work:
+    """Check the structure of CSV files; an error is sent back in its parts, since Spark would wrap it in many others."""
+
+    def check(batches: Batches) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        shape = pa.schema(
+            [
+                ("number", pa.int64()),
+                ("names", pa.list_(pa.string())),
+                ("delimiter", pa.string()),
+                ("records", pa.int64()),
+                ("error", pa.string()),
+            ]
+        )
+        for number, file in _each_file(batches, addresses, local):
+            names: tuple[str, ...] = ()
+            delimiter, records, error = "", 0, None
+            try:
+                seen = read_header(file, form, declared)
+                names, delimiter, records = seen.names, seen.delimiter, seen.structure.records
+            except ShoalError as wrong:
+                error = pack_error(wrong)
+            except OSError:
+                error = pack_error(
+                    DataError(
+                        "a worker cannot open a file of the input",
+                        came=file.name,
+                        fix="put the files where every worker finds them under the same path, or in a file system of the cluster",
+                    )
+                )
+            yield pa.RecordBatch.from_arrays(
+                [
+                    pa.array([value], field.type)
+                    for value, field in zip((number, list(names), delimiter, records, error), shape, strict=True)
+                ],
+                schema=shape,
+            )
+
+    return check
+
+
+def parse_csv(
+    addresses: Sequence[str], local: bool, form: FileFormat, head: CsvHead, places: Sequence[int], firsts: Sequence[int]
+) -> Work:
+    """Parse CSV files whose structure was checked: the columns at these positions as text, and the number of each row."""
+
+    def parse(batches: Batches) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        names = [*(f"s{number}" for number in range(len(places))), "r"]
+        for number, file in _each_file(batches, addresses, local):
+            opened, first = CsvFile(file, head.delimiter, form.quote, form.encoding, head.names), firsts[number]
+            for batch in opened.batches(places):
+                rows = pa.array(np.arange(first, first + batch.num_rows))
+                first += batch.num_rows
+                yield pa.RecordBatch.from_arrays([*batch.columns, rows], names=names)
+            if first != firsts[number + 1]:
+                raise UsageError("a file was parsed differently from how its structure was checked")
+
+    return parse
+
+
+def find_mismatches(domain: Pattern) -> Work:
+    """Of distinct texts (v) and how often each occurs (n), give those that do not match the pattern, by Python's expressions."""
+
+    def find(batches: Batches) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        for batch in batches:
+            inside = domain.inside(batch.column(0).to_numpy(zero_copy_only=False))
+            yield batch.filter(pa.array(~inside))
+
+    return find
+
+
+# --- counting ----------------------------------------------------------------------------------------------------------
+
+TUPLES = "request int, codes array<int>, n bigint"
+
+
+@dataclass(frozen=True)
+class TupleRequest:
+    """Which coded columns of a batch one table has, and which rows take part (None: all)."""
+
+    places: tuple[int, ...]
+    mask: ByNumber | None
+
+
+def count_tuples(requests: Sequence[TupleRequest], sizes: Sequence[int], counted: bool) -> Work:
+    """Count the tuples of many tables in one pass over coded rows; each batch has the codes, then the rows' numbers or counts."""
+    sent = tuple(requests)
+
+    def count(batches: Batches) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        counters = [TupleCounter([sizes[place] for place in each.places], HELD) for each in sent]
+        for batch in batches:
+            codes = [column.to_numpy(zero_copy_only=False) for column in batch.columns[:-1]]
+            last = batch.columns[-1].to_numpy(zero_copy_only=False)
+            for counter, each in zip(counters, sent, strict=True):
+                chosen = [codes[place] for place in each.places]
+                if counted:
+                    counter.add(chosen, last)
+                elif each.mask is None:
+                    counter.add(chosen)
+                else:
+                    at = np.flatnonzero(at_numbers(each.mask, last))
+                    counter.add([column.take(at) for column in chosen])
+        for number, counter in enumerate(counters):
+            columns, often = counter.result()
+            for start in range(0, len(often), BATCH_ROWS):
+                some = slice(start, start + BATCH_ROWS)
+                rows = len(often[some])
+                flat = np.stack([column[some] for column in columns], axis=1).reshape(-1)
+                offsets = pa.array(np.arange(rows + 1, dtype=np.int32) * len(columns))
+                codes = pa.ListArray.from_arrays(offsets, pa.array(flat, pa.int32()))
+                yield pa.RecordBatch.from_arrays(
+                    [pa.array(np.full(rows, number, dtype=np.int32)), codes, pa.array(often[some])],
+                    names=["request", "codes", "n"],
+                )
+
+    return count
+
+
+CLASSES = "number bigint, n bigint"
+UNKNOWN_IN = -2
+"""A class number of -2 - j says that column j shows a label which is not listed."""
+
+
+def assign_classes(parts: Sequence[Column], known: Sequence[Sequence[str]], assign: Assignment, classes: int) -> Work:
+    """Give distinct tuples, with how often each occurs, the number of their class; how many rows each class has."""
+    listed = [None if part.labels is None else indices_of(np.array(part.labels, dtype=object), own)
+              for part, own in zip(parts, known, strict=True)]  # fmt: skip
+    kinds = [part.type for part in parts]
+
+    def number(batches: Batches) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        totals: dict[int, int] = {}
+        index = [{label: place for place, label in enumerate(own)} for own in known]
+        for batch in batches:
+            indices = []
+            for place, column in enumerate(batch.columns[:-1]):
+                each = listed[place]
+                if each is not None:
+                    found = each[column.fill_null(-1).to_numpy(zero_copy_only=False) + 1]
+                else:
+                    found = _indices_of_values(column, kinds[place], index[place])
+                if len(found) and int(found.min()) < 0:
+                    totals = {UNKNOWN_IN - place: 1}
+                indices.append(found)
+            if min(totals, default=0) < 0:
+                break
+            often = batch.columns[-1].to_numpy(zero_copy_only=False)
+            numbers = assign_numbers(assign, indices, classes)
+            found_numbers, place_of = np.unique(numbers, return_inverse=True)
+            sums = np.zeros(len(found_numbers), dtype=np.int64)
+            np.add.at(sums, place_of, often)
+            for one, rows in zip(found_numbers.tolist(), sums.tolist(), strict=True):
+                totals[one] = totals.get(one, 0) + rows
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(list(totals), pa.int64()), pa.array(totals.values(), pa.int64())], names=["number", "n"]
+        )
+
+    return number
+
+
+def _indices_of_values(column: pa.Array, kind: Type, index: Mapping[str, int]) -> npt.NDArray[np.int32]:
+    """Give the index of each value's label; of a missing value, that of the label for missing values."""
+    from shoal.data.hierarchy.level import MISSING
+
+    coded = column.dictionary_encode()
+    labels = [MISSING, *labels_of(np.asarray(to_numpy(coded.dictionary, kind)))]
+    at = np.array([index.get(label, -1) for label in labels], dtype=np.int32)
+    return np.asarray(at[coded.indices.fill_null(-1).to_numpy(zero_copy_only=False) + 1])
+
+
+# --- digests, means and what leaves the engine -------------------------------------------------------------------------
+
+STATE = "state binary"
+
+
+def digest_rows(parts: Sequence[Column], counted: bool) -> Work:
+    """Make the digest of the rows of a partition, to be merged with those of others."""
+    columns = tuple(parts)
+
+    def work(batches: Batches) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        made = Digest([(part.name, part.type) for part in columns])
+        for batch in batches:
+            shown = [part.to_arrow(held) for part, held in zip(columns, batch.columns, strict=False)]
+            made.add(shown, batch.columns[-1].to_numpy(zero_copy_only=False) if counted else None)
+        yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(made)], pa.binary())], names=["state"])
+
+    return work
+
+
+def merge_digests(states: Iterable[bytes], parts: Sequence[Column]) -> Digest:
+    """Merge the digests of all partitions."""
+    made = Digest([(part.name, part.type) for part in parts])
+    for state in states:
+        made.merge(pickle.loads(state))  # noqa: S301 - from our own workers
+    return made
+
+
+def mean_of_groups(kinds: Sequence[Type]) -> Work:
+    """Compute means by group; a partition has whole groups, in their order, and the rows of each in row order."""
+
+    def work(batches: Batches) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        names = [f"m{place}" for place in range(len(kinds) - 1)]
+        found: dict[int, int] = {}
+
+        def parts() -> Iterator[tuple[Array, list[Array]]]:
+            for batch in batches:
+                first, *others = [to_numpy(held, kind) for held, kind in zip(batch.columns, kinds, strict=True)]
+                if np.ma.getmaskarray(first).any() or (len(first) and int(first.min()) < 0):
+                    raise UsageError("groups are numbered 0, 1, 2, … and none is missing")
+                for group in np.unique(np.asarray(first)).tolist():
+                    found.setdefault(group, len(found))
+                yield np.array([found[group] for group in np.asarray(first).tolist()], dtype=np.int64), others
+
+        means = group_means(parts(), names)
+        columns = [pa.array(list(found), pa.int64()), *(pa.array(means[name], pa.float64()) for name in names)]
+        yield pa.RecordBatch.from_arrays(columns, names=["g", *names])
+
+    return work
+
+
+def as_streams() -> Work:
+    """Give batches as bytes of Arrow's stream format, one for each batch: so they come to the driver without a row of Python."""
+
+    def work(batches: Batches) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        for batch in batches:
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, batch.schema) as writer:
+                writer.write_batch(batch)
+            yield pa.RecordBatch.from_arrays([pa.array([sink.getvalue().to_pybytes()], pa.binary())], names=["state"])
+
+    return work
+
+
+def read_stream(state: bytes) -> Iterator[pa.RecordBatch]:
+    """Read batches from bytes of Arrow's stream format."""
+    import pyarrow as pa
+
+    yield from pa.ipc.open_stream(state)
+
+
+def shown_batches(parts: Sequence[Column], batches: Batches, counted: bool) -> Iterator[pa.RecordBatch]:
+    """Give rows in the Arrow types in which they leave the engine, counted ones as often as they occur."""
+    import pyarrow as pa
+
+    shape = pa.schema([(part.name, part.arrow_type()) for part in parts])
+    width = len(parts)
+
+    def pieces() -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            held = pa.RecordBatch.from_arrays(batch.columns[:width], names=[f"c{place}" for place in range(width)])
+            if counted:
+                yield from expand(held, batch.columns[width].to_numpy(zero_copy_only=False), BATCH_ROWS)
+            else:
+                yield held
+
+    for batch in rebatch(pieces(), BATCH_ROWS):
+        shown = [part.to_arrow(column) for part, column in zip(parts, batch.columns, strict=True)]
+        yield pa.RecordBatch.from_arrays(shown, schema=shape)
+
+
+def encode_parts(parts: Sequence[Column], counted: bool) -> Work:
+    """Encode the sorted rows of a partition as a Parquet file in memory; nothing for a partition without rows."""
+    columns = tuple(parts)
+
+    def work(batches: Batches) -> Iterator[pa.RecordBatch]:
+        import itertools
+
+        import pyarrow as pa
+
+        shape = pa.schema([(part.name, part.arrow_type()) for part in columns])
+        shown = shown_batches(columns, batches, counted)
+        first = next(shown, None)
+        if first is not None:
+            encoded = encode_part(shape, itertools.chain([first], shown))
+            yield pa.RecordBatch.from_arrays([pa.array([encoded], pa.binary())], names=["state"])
+
+    return work
+
+
+def codes_of_values(values: Array) -> Callable[[SparkColumn], SparkColumn]:
+    """Give an expression for the code of a value among these sorted values, from 1; 0 where it is missing. For few values."""
+    held = np.asarray(values)
+
+    def coded(column: pa.Array) -> pa.Array:
+        import pyarrow as pa
+
+        different = column.dictionary_encode()
+        own = np.asarray(different.dictionary.to_numpy(zero_copy_only=False))
+        place = np.append(np.searchsorted(held, own.astype(held.dtype)) + 1, 0).astype(np.int32)
+        return pa.array(place[different.indices.fill_null(ABSENT).to_numpy(zero_copy_only=False)])
+
+    return _function(coded, "int")
+
+
+def search_edges(edges: Array, codes: Sequence[int], missing: int) -> Callable[[SparkColumn], SparkColumn]:
+    """Give an expression for the code of the interval that a number lies in, by binary search among many edges."""
+    bounds, table = np.asarray(edges), np.asarray(codes, dtype=np.int32)
+
+    def found(column: pa.Array) -> pa.Array:
+        import pyarrow as pa
+
+        absent = column.is_null().to_numpy(zero_copy_only=False)
+        values = column.fill_null(0).to_numpy(zero_copy_only=False)
+        place = table[np.searchsorted(bounds, values, side="right")]
+        return pa.array(np.where(absent, np.int32(missing), place), pa.int32())
+
+    return _function(found, "int")
