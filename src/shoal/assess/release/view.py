@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -166,13 +166,15 @@ class LabelledFile(PublishedFile):
     def _read_file(self, header: tuple[str, ...]) -> pa.Table:
         """Read the file, whose attributes are text where it is CSV; VerificationError where its columns are not these."""
         with reading(f"table '{self.name}'"):
-            table = read_table(
-                self._sealed.read(self._file, None), self.columns, parquet=self._file.endswith(".parquet")
-            )
+            return join_parts(list(self._read_parts(header)))
+
+    def _read_parts(self, header: tuple[str, ...]) -> Iterator[pa.Table]:
+        """Read the files of the table one after the other, which is one where it has no parts."""
+        for table in read_parts(self._sealed, self._file, self.columns):
             table.validate(full=True)
-        if tuple(table.column_names) != header:
-            raise VerificationError(f"table '{self.name}' has other columns than the certificate says")
-        return table
+            if tuple(table.column_names) != header:
+                raise VerificationError(f"table '{self.name}' has other columns than the certificate says")
+            yield table
 
     def describe(self, name: str) -> PublishedColumn:
         """Say what a column is, with every label that any table of the release has for it, and the codes of its sets."""
@@ -254,11 +256,14 @@ class PublishedView(LabelledFile):
     @cached_property
     def _text_tuples(self) -> tuple[list[list[str]], Ints]:
         """The distinct published tuples as text, column by column, and how often each occurs."""
-        table = self._table
         with reading(f"table '{self.name}'"):
-            counted = table.group_by(list(self.columns)).aggregate([([], "count_all")])
-            counts = counted.column("count_all").to_numpy().astype(np.int64)
-            return [label_texts(counted.column(name)) for name in self.columns], counts
+            names = [str(place) for place in range(len(self.columns))]
+            # Of a table of parts, one is in memory at a time.
+            parts = [self._table] if len(self._sealed.table_files(self._file)) == 1 else self._read_parts(self.columns)
+            each = [part.rename_columns(names).group_by(names).aggregate([([], "count_all")]) for part in parts]
+            counted = join_parts(each).group_by(names).aggregate([("count_all", "sum")])
+            counts = counted.column("count_all_sum").to_numpy().astype(np.int64)
+            return [label_texts(counted.column(name)) for name in names], counts
 
     @cached_property
     def meanings(self) -> dict[str, Meaning]:
@@ -346,7 +351,8 @@ def read_entry(
 ) -> tuple[str, tuple[str, ...], dict[str, bytes]]:
     """Read what every entry of a table has: its name, its columns, and the rule of each; `others` are files that it needs too."""
     file, columns, recoding = entry["file"], entry["columns"], entry["recoding"]
-    if any(name not in sealed.certificate["files"] for name in (file, *recoding.values(), *others)):
+    needed = (*sealed.table_files(file), *recoding.values(), *others)
+    if any(name not in sealed.certificate["files"] for name in needed):
         raise VerificationError(f"table '{file}' needs a file that the certificate does not list")
     name = entry["name"] or PurePosixPath(file).stem
     if not isinstance(name, str) or not columns or any(not isinstance(column, str) for column in columns):
@@ -364,19 +370,34 @@ def _rate(beta: object) -> Fraction | None:
     return found if 0 < found <= 1 else None
 
 
-def read_table(content: bytes, columns: tuple[str, ...], *, parquet: bool) -> pa.Table:
-    """Read a table from the bytes of its file; of a CSV file, these columns as text."""
+def read_table(sealed: SealedFolder, file: str, columns: tuple[str, ...]) -> pa.Table:
+    """Read a table of a release, all its parts together; of a CSV file, these columns as text."""
+    return join_parts(list(read_parts(sealed, file, columns)))
+
+
+def read_parts(sealed: SealedFolder, file: str, columns: tuple[str, ...]) -> Iterator[pa.Table]:
+    """Read the files of a table of a release one after the other: its parts, or the one that it is."""
     import pyarrow as pa
 
-    if parquet:
-        from pyarrow import parquet as files
+    for name in sealed.table_files(file):
+        content = pa.BufferReader(sealed.read(name, None))
+        if file.endswith(".parquet"):
+            from pyarrow import parquet
 
-        return files.read_table(pa.BufferReader(content))
-    from pyarrow import csv as texts_file
+            yield parquet.read_table(content)
+            continue
+        from pyarrow import csv as texts_file
 
-    plain = texts_file.ConvertOptions(column_types=dict.fromkeys(columns, pa.string()), strings_can_be_null=False)
-    parsed = texts_file.ParseOptions(newlines_in_values=True)
-    return texts_file.read_csv(pa.BufferReader(content), convert_options=plain, parse_options=parsed)
+        plain = texts_file.ConvertOptions(column_types=dict.fromkeys(columns, pa.string()), strings_can_be_null=False)
+        parsed = texts_file.ParseOptions(newlines_in_values=True)
+        yield texts_file.read_csv(content, convert_options=plain, parse_options=parsed)
+
+
+def join_parts(parts: Sequence[pa.Table]) -> pa.Table:
+    """Join the rows of parts, in their order."""
+    import pyarrow as pa
+
+    return parts[0] if len(parts) == 1 else pa.concat_tables(parts)
 
 
 def label_texts(column: pa.ChunkedArray) -> list[str]:
