@@ -21,6 +21,7 @@ from shoal.assess.release.labels import Meaning, meaning
 from shoal.assess.release.sealed_folder import SealedFolder, reading, strict_json
 from shoal.data.hierarchy.level import MISSING
 from shoal.data.type import Type, decimal_text, point, texts
+from shoal.engine.write import BATCH_ROWS
 from shoal.errors import UsageError, VerificationError, visible
 from shoal.guarantee.rounding import text_near
 
@@ -166,15 +167,14 @@ class LabelledFile(PublishedFile):
     def _read_file(self, header: tuple[str, ...]) -> pa.Table:
         """Read the file, whose attributes are text where it is CSV; VerificationError where its columns are not these."""
         with reading(f"table '{self.name}'"):
-            return join_parts(list(self._read_parts(header)))
-
-    def _read_parts(self, header: tuple[str, ...]) -> Iterator[pa.Table]:
-        """Read the files of the table one after the other, which is one where it has no parts."""
-        for table in read_parts(self._sealed, self._file, self.columns):
+            table = read_table(self._sealed, self._file, self.columns)
             table.validate(full=True)
-            if tuple(table.column_names) != header:
-                raise VerificationError(f"table '{self.name}' has other columns than the certificate says")
-            yield table
+        self._refuse_columns(table, header)
+        return table
+
+    def _refuse_columns(self, table: pa.Table, header: tuple[str, ...]) -> None:
+        if tuple(table.column_names) != header:
+            raise VerificationError(f"table '{self.name}' has other columns than the certificate says")
 
     def describe(self, name: str) -> PublishedColumn:
         """Say what a column is, with every label that any table of the release has for it, and the codes of its sets."""
@@ -258,10 +258,14 @@ class PublishedView(LabelledFile):
         """The distinct published tuples as text, column by column, and how often each occurs."""
         with reading(f"table '{self.name}'"):
             names = [str(place) for place in range(len(self.columns))]
-            # Of a table of parts, one is in memory at a time.
-            parts = [self._table] if len(self._sealed.table_files(self._file)) == 1 else self._read_parts(self.columns)
-            each = [part.rename_columns(names).group_by(names).aggregate([([], "count_all")]) for part in parts]
-            counted = join_parts(each).group_by(names).aggregate([("count_all", "sum")])
+            pieces = stream_parquet(self._sealed, self._file) if self._file.endswith(".parquet") else [self._table]
+            each = []
+            for piece in pieces:
+                self._refuse_columns(piece, self.columns)
+                each.append(piece.rename_columns(names).group_by(names).aggregate([([], "count_all")]))
+            # Each piece brings its own list of texts; grouping needs one list.
+            together = join_parts(each).unify_dictionaries()
+            counted = together.group_by(names).aggregate([("count_all", "sum")])
             counts = counted.column("count_all_sum").to_numpy().astype(np.int64)
             return [label_texts(counted.column(name)) for name in names], counts
 
@@ -372,25 +376,36 @@ def _rate(beta: object) -> Fraction | None:
 
 def read_table(sealed: SealedFolder, file: str, columns: tuple[str, ...]) -> pa.Table:
     """Read a table of a release, all its parts together; of a CSV file, these columns as text."""
-    return join_parts(list(read_parts(sealed, file, columns)))
-
-
-def read_parts(sealed: SealedFolder, file: str, columns: tuple[str, ...]) -> Iterator[pa.Table]:
-    """Read the files of a table of a release one after the other: its parts, or the one that it is."""
     import pyarrow as pa
+
+    if file.endswith(".parquet"):
+        from pyarrow import parquet
+
+        contents = (sealed.read(name, None) for name in sealed.table_files(file))
+        return join_parts([parquet.read_table(pa.BufferReader(content)) for content in contents])
+    from pyarrow import csv as texts_file
+
+    plain = texts_file.ConvertOptions(column_types=dict.fromkeys(columns, pa.string()), strings_can_be_null=False)
+    parsed = texts_file.ParseOptions(newlines_in_values=True)
+    return texts_file.read_csv(pa.BufferReader(sealed.read(file, None)), convert_options=plain, parse_options=parsed)
+
+
+def stream_parquet(sealed: SealedFolder, file: str) -> Iterator[pa.Table]:
+    """Read a Parquet table of a release some rows at a time, texts as numbers into a list of the different ones."""
+    import pyarrow as pa
+    from pyarrow import parquet
 
     for name in sealed.table_files(file):
         content = pa.BufferReader(sealed.read(name, None))
-        if file.endswith(".parquet"):
-            from pyarrow import parquet
-
-            yield parquet.read_table(content)
-            continue
-        from pyarrow import csv as texts_file
-
-        plain = texts_file.ConvertOptions(column_types=dict.fromkeys(columns, pa.string()), strings_can_be_null=False)
-        parsed = texts_file.ParseOptions(newlines_in_values=True)
-        yield texts_file.read_csv(content, convert_options=plain, parse_options=parsed)
+        shape = parquet.read_schema(content)
+        texts = [field.name for field in shape if pa.types.is_string(field.type)]
+        content.seek(0)
+        with parquet.ParquetFile(content, read_dictionary=texts) as stored:
+            if not stored.metadata.num_rows:
+                yield stored.read()
+            for batch in stored.iter_batches(BATCH_ROWS):
+                batch.validate(full=True)
+                yield pa.Table.from_batches([batch])
 
 
 def join_parts(parts: Sequence[pa.Table]) -> pa.Table:
