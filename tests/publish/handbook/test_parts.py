@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 
+import duckdb
 import pandas as pd
+import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
@@ -25,6 +27,17 @@ def test_both_releases_hold_the_same_rows_in_the_same_order():
     assert all(check.agrees for check in verify(released("parts")) if check.promise)
     told = [row for file in parts for row in pq.read_table(file).to_pylist()]
     assert told == pq.read_table(released("parquet") / "table.parquet").to_pylist()
+
+
+def test_other_programs_read_the_folder_as_one_table():
+    told = pq.read_table(released("parquet") / "table.parquet").to_pylist()
+    folder = released("parts") / "table.parquet"
+    assert pd.read_parquet(folder).astype(object).to_dict("records") == pd.DataFrame(told).astype(object).to_dict(
+        "records"
+    )
+    assert pq.read_table(folder).to_pylist() == told
+    assert pl.read_parquet(folder / "*.parquet").to_dicts() == told
+    assert duckdb.sql(f"FROM read_parquet('{folder}/*.parquet')").fetchall() == [tuple(row.values()) for row in told]
 
 
 def test_the_reader_in_the_folder_gives_the_same_rows_and_labels():

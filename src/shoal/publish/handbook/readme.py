@@ -331,7 +331,7 @@ def _table_list(handbook: Handbook) -> Iterator[Block]:
         more = f" and {len(divided) - MOST_TABLES:,} more" if len(divided) > MOST_TABLES else ""
         yield Paragraph(
             f"Folders of parts: {', '.join(shown)}{more}. A part is a Parquet file like any other. The rows of all parts, in the "
-            "order of their names, are the table; most programs read the folder as one table, by its name."
+            "order of their names, are the table; programs read the folder as one table by its name, or as `NAME/*.parquet`."
         )
     if len(tables) == 1:
         yield Paragraph(f"Its columns: {_names(tables[0].columns, 60)}. `codebook.html` says what each of them is.")
