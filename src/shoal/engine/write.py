@@ -74,15 +74,25 @@ def write_file(path: Path, shape: pa.Schema, batches: Iterator[pa.RecordBatch], 
 
     `verify` is called before the file or the folder gets its name, and may refuse.
     """
-    writers = {".csv": _write_csv, ".parquet": _write_parquet}
+    writers = {".csv": _write_csv_file, ".parquet": _write_parquet_file}
     writer = writers.get(path.suffix.lower())
     if writer is None:
         raise UsageError("cannot write this kind of file", came=path.suffix, allowed=" or ".join(writers))
-    if writer is _write_csv:
-        with whole_or_nothing(path) as part:
-            writer(part, shape, batches)
-            verify()
-        return
+    writer(path, shape, batches, verify)
+
+
+def _write_csv_file(
+    path: Path, shape: pa.Schema, batches: Iterator[pa.RecordBatch], verify: Callable[[], None]
+) -> None:
+    with whole_or_nothing(path) as part:
+        _write_csv(part, shape, batches)
+        verify()
+
+
+def _write_parquet_file(
+    path: Path, shape: pa.Schema, batches: Iterator[pa.RecordBatch], verify: Callable[[], None]
+) -> None:
+    """Write parts straight to their files; one part alone is the table."""
     with _temporary_folder(path) as made:
         number = -1
         for number, some in enumerate(_divide(batches, PART_ROWS)):
@@ -110,6 +120,8 @@ def write_parts(path: Path, parts: Iterable[bytes], verify: Callable[[], None]) 
 
     Raises  UsageError where something has the folder's name already, where a part has no rows, and where there is none
     """
+    if os.path.lexists(path):
+        raise _occupied(path)
     with _temporary_folder(path) as made:
         number = 0
         for content in parts:

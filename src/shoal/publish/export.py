@@ -90,14 +90,13 @@ def export(
         sealed = SealedFolder.open(where)
         handbook = handbook_of(where, sealed.certificate, sealed.read("policy.lock.yaml").decode("utf-8"))
         own = _pick(handbook, table)
-        content = sealed.read(own.file, None)
+        raw = read_table(sealed, own.file, own.columns)
     if own.kind == SYNTHETIC and "synthetic" not in ((into if address else Path(target).stem) or "").lower():
         raise UsageError(
             "what holds synthetic rows has to say so by its name",
             came=into if address else Path(target).name,
             allowed="a name with 'synthetic'",
         )
-    raw = read_table(content, own.columns, parquet=own.form == "parquet")
     made = typed_table(
         raw, [_typed(handbook, own, name) for name in own.columns], intervals=intervals, sets=sets, stage=stage
     )

@@ -5,6 +5,7 @@ NAME/                        the release: everything in it may be passed on
     certificate.html         the same, for people
     policy.lock.yaml         the policy in its canonical text: what was decided before the data were touched
     table.csv                the published table (or table.parquet; table-1.csv, ... where there are repeats)
+    table.parquet/part-00000.parquet   its parts, where a Parquet table has more rows than one file holds
     attributes/NN-NAME.csv   the table of one attribute, where each is published by itself
     records.csv              the records with the numbers of their groups, where the release is one by groups,
     confidential.csv         and what each group holds of the confidential attributes

@@ -15,6 +15,7 @@ from shoal.policy.policy import Policy
 from shoal.publish.plan.methods import plan
 from shoal.publish.run.release import release
 from tests.publish import box_clinic, centroid_clinic, noisy_clinic
+from tests.publish.parts import divided
 
 JOBS = ["nurse", "clerk", "teacher", "cook", "driver", "farmer", "smith", "lawyer"]
 ATTRIBUTES = f"""
@@ -52,7 +53,9 @@ OF_CLINIC = ("counts-declared", "synthetic-parquet")
 """Kinds of the clinic's table: they take long for many columns."""
 OF_EARNINGS = {"centroids": "mixed", "ranks": "ranking"}
 """Kinds of noisy centroids, whose values are never missing."""
-EVERY = (*KINDS, *OF_CLINIC, *OF_EARNINGS, "boxes")
+PARTS = "parts"
+"""The rows of `parquet` in a table of several parts."""
+EVERY = (*KINDS, *OF_CLINIC, *OF_EARNINGS, "boxes", PARTS)
 
 
 def write_table(path: Path, rows: int = 1500) -> Path:
@@ -90,6 +93,8 @@ def _release(kind: str) -> Path:
     atexit.register(shutil.rmtree, place, ignore_errors=True)
     if kind in OF_CLINIC:
         return noisy_clinic.publish(place, kind, rows=200).folder
+    if kind == PARTS:
+        return divided(released("parquet"), place / "out", 40)
     if kind == "boxes":
         return box_clinic.publish(place, rows=200).folder
     if kind in OF_EARNINGS:

@@ -391,7 +391,7 @@ def test_a_parquet_file_of_several_stretches(tmp_path):
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 def test_a_published_table_is_counted_a_few_rows_at_a_time(tmp_path, suffix, monkeypatch):
     """Classes lie across the parts, and each part of a Parquet file has its own list of labels."""
-    monkeypatch.setattr("shoal.publish.report.safe_k.PART_ROWS", 7)
+    monkeypatch.setattr("shoal.publish.report.safe_k.ROWS_AT_A_TIME", 7)
     rng = np.random.default_rng(1)
     age, town = np.sort(rng.integers(0, 5, 500)), np.array(["Bern", "Chur", None])[rng.integers(0, 3, 500)]
     table = pa.table({"age": age, "town": pa.array(town.tolist(), pa.string())})

@@ -9,16 +9,23 @@ mistake. New kinds of releases get new folders; a new wording may get new folder
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 import tempfile
 from pathlib import Path
 
+from shoal.engine import write
 from shoal.engine.base import open_engine
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
+from shoal.publish.certificate.model import MODELS
+from shoal.publish.certificate.page import certificate_page
+from shoal.publish.certificate.seal import seal_certificate
+from shoal.publish.folder import CERTIFICATE, PAGE, write_text
 from shoal.publish.plan.methods import plan
 from shoal.publish.run.release import release
+from shoal.publish.verify.standalone import HANDBOOK
 
 FROZEN = Path(__file__).with_name("frozen")
 
@@ -73,10 +80,13 @@ KINDS: dict[str, tuple[str, dict[str, object]]] = {
         "release: {method: probabilistic-k, k: 5, grouping: ranking, output: parquet}",
         {"attributes.diag.type": "ordinal"},
     ),
+    "parts": (SAFE_K, {"release.output": "parquet"}),
 }
 """The release block of each kind, and what it changes in the policy."""
 ROWS = {"microaggregation": 60, "probabilistic-k": 60, "ranking": 60}
 """Rows of the generated table, where they are few; a safe-k release needs more to show anything."""
+PART_ROWS = {"parts": 40}
+"""Rows of a part, where a table is a folder of parts."""
 
 
 def write_table(path: Path, rows: int, seed: int = 1) -> Path:
@@ -98,9 +108,23 @@ def freeze(kind: str) -> None:
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         table = write_table(place / "table.csv", ROWS.get(kind, 400))
+        write.PART_ROWS, usual = PART_ROWS.get(kind, write.PART_ROWS), write.PART_ROWS
         with Ledger(str(place / "ledger.sqlite")) as ledger:
             made = release(planned, table, place / kind, ledger=ledger, engine=open_engine(), report=False, again=True)
+        write.PART_ROWS = usual
+        _leave_handbook_out(made.folder)
         shutil.copytree(made.folder, FROZEN / kind)
+
+
+def _leave_handbook_out(folder: Path) -> None:
+    """Take the handbook out of a release, which the version that made it compares to the letter, and seal the rest."""
+    content = json.loads((folder / CERTIFICATE).read_text(encoding="utf-8"))
+    for name in HANDBOOK:
+        (folder / name).unlink()
+        del content["files"][name]
+    sealed = seal_certificate(MODELS[content["method"]].read(content))
+    write_text(folder / CERTIFICATE, sealed.text())
+    write_text(folder / PAGE, certificate_page(sealed))
 
 
 if __name__ == "__main__":

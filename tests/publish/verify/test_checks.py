@@ -60,6 +60,11 @@ def noted(folder: Path, _: dict[str, Any]) -> None:
     pq.write_table(pq.read_table(table).replace_schema_metadata({"who": "John"}), table)
 
 
+def part_removed(folder: Path, content: dict[str, Any]) -> None:
+    del content["files"]["table.parquet/part-00001.parquet"]
+    (folder / "table.parquet" / "part-00001.parquet").unlink()
+
+
 def added(folder: Path, content: dict[str, Any]) -> None:
     (folder / "original.csv").write_text("name,age\nJohn,3\n")
     content["files"]["original.csv"] = "0" * 64
@@ -202,6 +207,7 @@ FORGERIES: dict[str, tuple[str, Change]] = {
     "label-meaning": ("levels", rule_changed),
     # tables
     "table-files": ("levels", renamed),
+    "table-parts": ("parts", part_removed),
     "table-columns": ("levels", lambda folder, _: put(folder, [f"{line},x" for line in lines(folder)])),
     "table-text": ("levels", lambda folder, _: put(folder, [line.replace(",f,", ',"f",') for line in lines(folder)])),
     "table-notes": ("tree-on-sample", noted),

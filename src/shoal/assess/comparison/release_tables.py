@@ -225,7 +225,7 @@ def _masked_records(original: OriginalTable, sealed: SealedFolder) -> Comparable
     with reading("the certificate"):
         (entry,) = sealed.certificate["tables"]
         file, columns = entry["file"], tuple(entry["columns"])
-        table = read_table(sealed.read(file, None), columns, parquet=file.endswith(".parquet"))
+        table = read_table(sealed, file, columns)
     found = masked_table(original, table)
     return ComparableTable(found.columns, "masked records", notes=found.notes)
 

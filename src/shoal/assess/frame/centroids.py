@@ -81,8 +81,7 @@ def _table(
     sealed: SealedFolder, entry: Mapping[str, Any], cache: dict[Any, Any], *, alone: bool
 ) -> PublishedCentroidTable:
     file, columns, shows = entry["file"], tuple(entry["columns"]), dict(entry["shows"])
-    if file not in sealed.certificate["files"]:
-        raise VerificationError(f"table '{file}' needs a file that the certificate does not list")
+    sealed.table_files(file)  # which refuses what is not listed
     if not columns or any(not isinstance(name, str) for name in columns) or set(columns) != set(shows):
         raise VerificationError("a table of the certificate has columns that are none")
     name = PurePosixPath(file).stem if alone else columns[0]

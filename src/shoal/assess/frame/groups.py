@@ -195,7 +195,7 @@ def read_groups(place: Path, sealed: SealedFolder, held: UnpackedRelease | None)
 
 def _table(sealed: SealedFolder, entry: Mapping[str, Any], cache: dict[Any, Any]) -> PublishedGroupTable:
     file, columns, rules = entry["file"], entry["columns"], entry["recoding"]
-    if any(name not in sealed.certificate["files"] for name in (file, *rules.values())):
+    if any(name not in sealed.certificate["files"] for name in (*sealed.table_files(file), *rules.values())):
         raise VerificationError(f"table '{file}' needs a file that the certificate does not list")
     names = [*columns, *(entry[key] for key in ("group", "count") if entry[key] is not None)]
     if not columns or any(not isinstance(name, str) for name in names) or len(set(names)) != len(names):

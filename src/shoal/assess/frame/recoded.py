@@ -73,7 +73,7 @@ def read_recoded(place: Path, sealed: SealedFolder, held: UnpackedRelease | None
     with reading("the certificate"):
         (entry,) = sealed.certificate["tables"]
         file, columns, quasi = entry["file"], tuple(entry["columns"]), tuple(entry["quasi"])
-        needed = {file, *(each for name in columns for each in rule_files(entry, name))}
+        needed = {*sealed.table_files(file), *(each for name in columns for each in rule_files(entry, name))}
         if not columns or not set(quasi) <= set(columns) or not needed <= set(sealed.certificate["files"]):
             raise VerificationError("the certificate lists its table in a way that is not known here")
     table = PublishedRecodedTable(PurePosixPath(file).stem, columns, quasi, sealed, file, {})

@@ -142,9 +142,9 @@ def _indices(own: TypedColumn, cells: pa.ChunkedArray) -> Any:
 
     from shoal.assess.release.view import label_texts
 
-    encoded = cells.combine_chunks()
-    if not pa.types.is_dictionary(encoded.type):
-        encoded = encoded.dictionary_encode(null_encoding="encode")
+    if not pa.types.is_dictionary(cells.type):
+        cells = cells.dictionary_encode(null_encoding="encode")
+    encoded = cells.unify_dictionaries().combine_chunks()  # numbers: the texts of many parts do not fit into one array
     texts = label_texts(pa.chunked_array([encoded.dictionary]))
     labels = own.labels or ()
     place = {label.text: number for number, label in enumerate(labels) if own.keeps_missing or label.kind != GONE}

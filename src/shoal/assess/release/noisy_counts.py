@@ -69,8 +69,7 @@ class PublishedCountTable(LabelledFile):
         import pyarrow as pa
 
         with reading(f"table '{self.name}'"):
-            content = self._sealed.read(self._file, None)
-            table = read_table(content, self.columns, parquet=self._file.endswith(".parquet"))
+            table = read_table(self._sealed, self._file, self.columns)
             table.validate(full=True)
             if table.num_columns != len(self.columns) + len(NUMBERS):
                 raise VerificationError(f"table '{self.name}' has other columns than a table of counts")

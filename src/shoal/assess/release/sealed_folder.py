@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from shoal.engine.write import table_files
 from shoal.errors import PolicyError, ShoalError, UsageError, VerificationError
 
 FORMAT = 1
@@ -108,6 +109,16 @@ class SealedFolder:
             content = _read(self.path, name, most)
         self._compare(name, hashlib.sha256(content).hexdigest())
         return content
+
+    def table_files(self, name: str) -> tuple[str, ...]:
+        """The listed files of a table in the order of their rows: the one of its name, or the parts in the folder of its name.
+
+        Raises  VerificationError where nothing is listed, or not all parts are
+        """
+        found = table_files(self.certificate["files"], name)
+        if found[0] not in self.certificate["files"]:
+            raise VerificationError(f"table '{name}' needs a file that the certificate does not list")
+        return found
 
     def _compare(self, name: str, found: str) -> None:
         if found != self.certificate["files"][name]:

@@ -23,7 +23,7 @@ import numpy as np
 from shoal.assess.release.consistency import TINY, ConsistentViews, Floats, Ints, Mask
 from shoal.assess.release.labels import OTHER, AtomAxis, Span
 from shoal.assess.release.load import LoadedRelease
-from shoal.assess.release.sealed_folder import reading
+from shoal.assess.release.sealed_folder import SealedFolder, reading
 from shoal.assess.release.view import UNKNOWN, DeclaredDomain, PublishedFile, read_table
 from shoal.chance.source import Source
 from shoal.data.type import Type, point
@@ -147,8 +147,7 @@ def read_synthetic(loaded: LoadedRelease) -> PublishedSyntheticTable:
         file, columns, rows = entry["file"], tuple(entry["columns"]), entry["rows"]
         if loaded.sealed is None or not isinstance(file, str) or any(not isinstance(name, str) for name in columns):
             raise VerificationError("the certificate names a file of synthetic rows that is none")
-        content = loaded.sealed.read(file, None)
-        table = _read_rows(content, columns, loaded.plan.domains, parquet=file.endswith(".parquet"))
+        table = _read_rows(loaded.sealed, file, columns, loaded.plan.domains)
         table.validate(full=True)
     if tuple(table.column_names) != columns or table.num_rows != rows:
         raise VerificationError(f"file '{file}' has other columns or rows than the certificate says")
@@ -156,14 +155,14 @@ def read_synthetic(loaded: LoadedRelease) -> PublishedSyntheticTable:
 
 
 def _read_rows(
-    content: bytes, columns: Sequence[str], declared: Mapping[str, DeclaredDomain], *, parquet: bool
+    sealed: SealedFolder, file: str, columns: Sequence[str], declared: Mapping[str, DeclaredDomain]
 ) -> pa.Table:
     """Read rows with the declared types; a CSV file has no types of its own."""
     import pyarrow as pa
     from pyarrow import csv
 
-    if parquet:
-        return read_table(content, tuple(columns), parquet=True)
+    if file.endswith(".parquet"):
+        return read_table(sealed, file, tuple(columns))
     kinds = {
         Type.INTEGER: pa.int64(), Type.DECIMAL: pa.float64(), Type.BOOLEAN: pa.bool_(), Type.DATE: pa.date32(),
         Type.DATETIME: pa.timestamp("us"),
@@ -172,7 +171,7 @@ def _read_rows(
         name: kinds.get(of, pa.string()) for name in columns if (of := declared.get(name, UNKNOWN).type) is not None
     }
     return csv.read_csv(
-        pa.BufferReader(content),
+        pa.BufferReader(sealed.read(file, None)),
         convert_options=csv.ConvertOptions(
             column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False
         ),

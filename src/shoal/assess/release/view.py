@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -21,6 +21,7 @@ from shoal.assess.release.labels import Meaning, meaning
 from shoal.assess.release.sealed_folder import SealedFolder, reading, strict_json
 from shoal.data.hierarchy.level import MISSING
 from shoal.data.type import Type, decimal_text, point, texts
+from shoal.engine.write import BATCH_ROWS
 from shoal.errors import UsageError, VerificationError, visible
 from shoal.guarantee.rounding import text_near
 
@@ -166,13 +167,14 @@ class LabelledFile(PublishedFile):
     def _read_file(self, header: tuple[str, ...]) -> pa.Table:
         """Read the file, whose attributes are text where it is CSV; VerificationError where its columns are not these."""
         with reading(f"table '{self.name}'"):
-            table = read_table(
-                self._sealed.read(self._file, None), self.columns, parquet=self._file.endswith(".parquet")
-            )
+            table = read_table(self._sealed, self._file, self.columns)
             table.validate(full=True)
+        self._refuse_columns(table, header)
+        return table
+
+    def _refuse_columns(self, table: pa.Table, header: tuple[str, ...]) -> None:
         if tuple(table.column_names) != header:
             raise VerificationError(f"table '{self.name}' has other columns than the certificate says")
-        return table
 
     def describe(self, name: str) -> PublishedColumn:
         """Say what a column is, with every label that any table of the release has for it, and the codes of its sets."""
@@ -254,11 +256,18 @@ class PublishedView(LabelledFile):
     @cached_property
     def _text_tuples(self) -> tuple[list[list[str]], Ints]:
         """The distinct published tuples as text, column by column, and how often each occurs."""
-        table = self._table
         with reading(f"table '{self.name}'"):
-            counted = table.group_by(list(self.columns)).aggregate([([], "count_all")])
-            counts = counted.column("count_all").to_numpy().astype(np.int64)
-            return [label_texts(counted.column(name)) for name in self.columns], counts
+            names = [str(place) for place in range(len(self.columns))]
+            pieces = stream_parquet(self._sealed, self._file) if self._file.endswith(".parquet") else [self._table]
+            each = []
+            for piece in pieces:
+                self._refuse_columns(piece, self.columns)
+                each.append(piece.rename_columns(names).group_by(names).aggregate([([], "count_all")]))
+            # Each piece brings its own list of texts; grouping needs one list.
+            together = join_parts(each).unify_dictionaries()
+            counted = together.group_by(names).aggregate([("count_all", "sum")])
+            counts = counted.column("count_all_sum").to_numpy().astype(np.int64)
+            return [label_texts(counted.column(name)) for name in names], counts
 
     @cached_property
     def meanings(self) -> dict[str, Meaning]:
@@ -346,7 +355,8 @@ def read_entry(
 ) -> tuple[str, tuple[str, ...], dict[str, bytes]]:
     """Read what every entry of a table has: its name, its columns, and the rule of each; `others` are files that it needs too."""
     file, columns, recoding = entry["file"], entry["columns"], entry["recoding"]
-    if any(name not in sealed.certificate["files"] for name in (file, *recoding.values(), *others)):
+    needed = (*sealed.table_files(file), *recoding.values(), *others)
+    if any(name not in sealed.certificate["files"] for name in needed):
         raise VerificationError(f"table '{file}' needs a file that the certificate does not list")
     name = entry["name"] or PurePosixPath(file).stem
     if not isinstance(name, str) or not columns or any(not isinstance(column, str) for column in columns):
@@ -364,19 +374,45 @@ def _rate(beta: object) -> Fraction | None:
     return found if 0 < found <= 1 else None
 
 
-def read_table(content: bytes, columns: tuple[str, ...], *, parquet: bool) -> pa.Table:
-    """Read a table from the bytes of its file; of a CSV file, these columns as text."""
+def read_table(sealed: SealedFolder, file: str, columns: tuple[str, ...]) -> pa.Table:
+    """Read a table of a release, all its parts together; of a CSV file, these columns as text."""
     import pyarrow as pa
 
-    if parquet:
-        from pyarrow import parquet as files
+    if file.endswith(".parquet"):
+        from pyarrow import parquet
 
-        return files.read_table(pa.BufferReader(content))
+        contents = (sealed.read(name, None) for name in sealed.table_files(file))
+        return join_parts([parquet.read_table(pa.BufferReader(content)) for content in contents])
     from pyarrow import csv as texts_file
 
     plain = texts_file.ConvertOptions(column_types=dict.fromkeys(columns, pa.string()), strings_can_be_null=False)
     parsed = texts_file.ParseOptions(newlines_in_values=True)
-    return texts_file.read_csv(pa.BufferReader(content), convert_options=plain, parse_options=parsed)
+    return texts_file.read_csv(pa.BufferReader(sealed.read(file, None)), convert_options=plain, parse_options=parsed)
+
+
+def stream_parquet(sealed: SealedFolder, file: str) -> Iterator[pa.Table]:
+    """Read a Parquet table of a release some rows at a time, texts as numbers into a list of the different ones."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    for name in sealed.table_files(file):
+        content = pa.BufferReader(sealed.read(name, None))
+        shape = parquet.read_schema(content)
+        texts = [field.name for field in shape if pa.types.is_string(field.type)]
+        content.seek(0)
+        with parquet.ParquetFile(content, read_dictionary=texts) as stored:
+            if not stored.metadata.num_rows:
+                yield stored.read()
+            for batch in stored.iter_batches(BATCH_ROWS):
+                batch.validate(full=True)
+                yield pa.Table.from_batches([batch])
+
+
+def join_parts(parts: Sequence[pa.Table]) -> pa.Table:
+    """Join the rows of parts, in their order."""
+    import pyarrow as pa
+
+    return parts[0] if len(parts) == 1 else pa.concat_tables(parts)
 
 
 def label_texts(column: pa.ChunkedArray) -> list[str]:

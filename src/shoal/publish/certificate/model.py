@@ -349,7 +349,7 @@ class Certificate(Entry):
     plan_sha256: Hash
     """Of policy.lock.yaml: the plan that was charged."""
     files: Annotated[dict[RelativePath, Hash], Field(min_length=1)]
-    """The hash of every file of the folder but certificate.json and certificate.html."""
+    """The hash of every file of the folder but certificate.json and certificate.html; of a table in parts, that of each part."""
     how_to_verify: Text
     seal: Hash
     """SHA-256 over everything else in this file, as canonical JSON."""

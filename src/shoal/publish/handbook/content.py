@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from shoal.assess.frame.column import PublishedColumn, describe_column, with_concepts
 from shoal.data.type import Type
+from shoal.engine.write import table_files
 
 ROWS, COUNTS, SYNTHETIC, RECORDS, RECODED = "rows", "counts", "synthetic", "records", "recoded"
 LINKED, GROUPS, CENTROIDS, BOXES = "linked", "groups", "centroids", "boxes"
@@ -47,6 +48,8 @@ class HandbookTable:
     """The column before all others that holds the number of a group; None where there is none."""
     count: str | None = None
     """The column after all others that says how many records a line stands for; None where there is none."""
+    parts: tuple[str, ...] = ()
+    """The files of its parts in the order of their rows, where it is a folder of parts; empty where it is one file."""
 
     @property
     def weight(self) -> float | None:
@@ -78,7 +81,7 @@ class Handbook:
     """The content of every file of the handbook."""
 
     certificate: Mapping[str, Any]
-    """As plain values; its hashes and its seal are not used, because they are made later."""
+    """As plain values; its hashes and its seal are not used, because they are made later. Of its files the tables are."""
     lock: Mapping[str, Any]
     tables: tuple[HandbookTable, ...]
     columns: tuple[PublishedColumn, ...]
@@ -133,7 +136,7 @@ def make_handbook(
     certificate: Mapping[str, Any], lock: Mapping[str, Any], read_rule: ReadRule, concepts: Concepts | None = None
 ) -> Handbook:
     """The handbook of a release from its certificate and its locked plan, as plain values, its rules and its concepts."""
-    tables = tuple(_tables(certificate))
+    tables = tuple(_with_parts(table, certificate) for table in _tables(certificate))
     rules: dict[str, dict[str, None]] = {}
     for table in tables:
         for name in table.columns:
@@ -147,6 +150,12 @@ def make_handbook(
     known = concepts or {}
     shown = (with_concepts(each, known[each.name]) if each.name in known else each for each in columns)
     return Handbook(certificate, lock, tables, tuple(shown))
+
+
+def _with_parts(table: HandbookTable, certificate: Mapping[str, Any]) -> HandbookTable:
+    """The table with the parts that the certificate lists, where it is a folder of parts."""
+    found = table_files(certificate["files"], table.file)
+    return table if found == (table.file,) else replace(table, parts=found)
 
 
 def _group_table(name: str, entry: Mapping[str, Any], k: int) -> HandbookTable:

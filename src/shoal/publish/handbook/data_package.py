@@ -107,6 +107,7 @@ def _resource(handbook: Handbook, table: HandbookTable, taken: set[str], *, list
     by_name |= {name: {"name": name, "type": "integer", "description": words} for name, words in table.added.items()}
     fields = [by_name[name] for name in dict.fromkeys((*table.header, *by_name))]
     own: dict[str, Any] = {"kind": table.kind, "name": table.name}
+    own |= {"file": table.file} if table.parts else {}
     if table.beta is not None:
         own |= {"weight": table.weight, "beta": str(table.beta)}
         own |= {} if table.k is None else {"k": table.k}
@@ -118,7 +119,7 @@ def _resource(handbook: Handbook, table: HandbookTable, taken: set[str], *, list
         own |= {"sigma": table.sigma, "half_width": table.half_width}
     return {
         "name": _slug(table.name, taken),
-        "path": table.file,
+        "path": list(table.parts) or table.file,
         "description": KINDS[table.kind],
         **_storage(table.form),
         "schema": {"fields": fields, "missingValues": _missing(handbook, table)},

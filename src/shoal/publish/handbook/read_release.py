@@ -37,7 +37,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date, datetime, timedelta
 from itertools import zip_longest
 from pathlib import Path
@@ -124,7 +124,7 @@ class ReleaseFolder:
     def labels(self, column: str, table: str | None = None) -> list[CodebookLabel]:
         """Every label of a column and what it stands for; of one table alone, if it is named."""
         found = self._labels().get(column, [])
-        rules = self._rules.get(self._resource(table)["path"], {}).get(column) if table is not None else None
+        rules = self._rules.get(_file_of(self._resource(table)), {}).get(column) if table is not None else None
         return [label for label in found if rules is None or not label.rules or not set(rules).isdisjoint(label.rules)]
 
     def rows(self, table: str | None = None) -> list[dict[str, Any]]:
@@ -183,7 +183,7 @@ class ReleaseFolder:
 
     def _table_labels(self, resource: dict[str, Any], field: dict[str, Any]) -> list[CodebookLabel] | None:
         """The labels of a column of one table; None where its cells are values, or labels that are not listed."""
-        rules = self._rules.get(resource["path"], {}).get(field["name"])
+        rules = self._rules.get(_file_of(resource), {}).get(field["name"])
         if rules is None or "labels" not in field.get("shoal", {}):
             return None
         every = self._labels().get(field["name"], [])
@@ -210,11 +210,11 @@ class ReleaseFolder:
     def _cells(self, table: str | None) -> dict[str, list[Any]]:
         """The cells of every column: typed values, or labels as text."""
         resource = self._resource(table)
-        fields, content = resource["schema"]["fields"], self._read(resource["path"])
+        fields, path = resource["schema"]["fields"], resource["path"]
         if resource["format"] == "parquet":
-            columns = _parquet_columns(content)
+            columns = _parquet_columns(map(self._read, [path] if isinstance(path, str) else path))
         else:
-            lines = list(csv.reader(_lines(content)))
+            lines = list(csv.reader(_lines(self._read(path))))
             if not lines or lines[0] != [field["name"] for field in fields]:
                 raise ReleaseError(f"{resource['path']} has other columns than datapackage.json says")
             body = [line or [""] for line in lines[1:]]
@@ -245,14 +245,25 @@ def _lines(content: bytes) -> io.StringIO:
     return io.StringIO(content.decode("utf-8"), newline="")
 
 
-def _parquet_columns(content: bytes) -> dict[str, list[Any]]:
+def _file_of(resource: dict[str, Any]) -> str:
+    """The file of a table as the certificate names it; a large table is a folder of that name, with parts in it."""
+    found: str = resource["shoal"].get("file") or resource["path"]
+    return found
+
+
+def _parquet_columns(contents: Iterable[bytes]) -> dict[str, list[Any]]:
+    """The columns of a table from its Parquet file, or from its parts one after the other."""
     try:
         import pyarrow as pa
         from pyarrow import parquet
     except ImportError:
         raise ReleaseError("this table is stored as Parquet: install pyarrow to read it") from None
-    table = parquet.read_table(pa.BufferReader(content))
-    return {name: table.column(name).to_pylist() for name in table.column_names}
+    found: dict[str, list[Any]] = {}
+    for content in contents:
+        table = parquet.read_table(pa.BufferReader(content))
+        for name in table.column_names:
+            found.setdefault(name, []).extend(table.column(name).to_pylist())
+    return found
 
 
 def _typed(field: dict[str, Any], texts: list[Any], gone: set[Any]) -> list[Any]:

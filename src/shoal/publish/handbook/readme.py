@@ -323,8 +323,16 @@ def _noise_list(handbook: Handbook) -> Iterator[Block]:
 
 
 def _table_list(handbook: Handbook) -> Iterator[Block]:
-    """Every table in a line, where there are several."""
+    """Every table in a line, where there are several; and which of them are folders of parts."""
     tables = handbook.tables
+    divided = [table for table in tables if table.parts]
+    if divided:
+        shown = [f"{_name(table.file)} of {len(table.parts):,}" for table in divided[:MOST_TABLES]]
+        more = f" and {len(divided) - MOST_TABLES:,} more" if len(divided) > MOST_TABLES else ""
+        yield Paragraph(
+            f"Folders of parts: {', '.join(shown)}{more}. A part is a Parquet file like any other. The rows of all parts, in the "
+            "order of their names, are the table; programs read the folder as one table by its name, or as `NAME/*.parquet`."
+        )
     if len(tables) == 1:
         yield Paragraph(f"Its columns: {_names(tables[0].columns, 60)}. `codebook.html` says what each of them is.")
         return

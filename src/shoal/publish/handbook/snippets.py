@@ -113,7 +113,7 @@ def _sql_name(name: str) -> str:
 def _duckdb(table: HandbookTable, column: str) -> str:
     read = f"read_csv({_sql_text(table.file)}, all_varchar = true, header = true)"
     if table.form != "csv":
-        read = f"read_parquet({_sql_text(table.file)})"
+        read = f"read_parquet({_sql_text(f'{table.file}/*.parquet' if table.parts else table.file)})"
     counted = f"count(*){_weight(table)}"
     if table.kind == "counts":
         counted = 'sum("count"::BIGINT)'
@@ -131,6 +131,8 @@ def _r(handbook: Handbook, table: HandbookTable, column: str) -> str:
         lines = [f"table <- read.csv({_r_text(table.file)}, {every})"]
     else:
         lines = [f"table <- arrow::read_parquet({_r_text(table.file)})"]
+        if table.parts:
+            lines = [f"table <- dplyr::collect(arrow::open_dataset({_r_text(table.file)}))"]
     if _has_intervals(handbook.by_name[column], table):
         lines += [
             f'codebook <- read.csv("codebook.csv", {every})',

@@ -25,6 +25,7 @@ from shoal.data.schema import Attribute
 from shoal.data.type import Type
 from shoal.engine.base import Table
 from shoal.engine.column import Column
+from shoal.engine.write import files_of
 from shoal.guarantee.rounding import exact, exact_text, text_near
 from shoal.guarantee.safe_k.frontier import FrontierPoint, frontier
 from shoal.guarantee.sentences import about_people, short
@@ -62,7 +63,7 @@ from shoal.publish.report.sections import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PART_ROWS = 1 << 18
+ROWS_AT_A_TIME = 1 << 18
 """Published rows that are read at a time."""
 MOST_LABELS = 20
 """Labels of a column that are shown; the others are added up."""
@@ -219,10 +220,11 @@ def _cautions(
 def read_published(path: Path, recoded: Table) -> pa.Table:
     """A published table, read back with the types that its labels have."""
     if path.suffix == ".parquet":
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
         # Each stretch of rows brings its own list of labels; grouping needs one list.
-        return pq.read_table(path).unify_dictionaries()
+        return pa.concat_tables([pq.read_table(file) for file in files_of(path)]).unify_dictionaries()
     from pyarrow import csv
 
     return csv.read_csv(path, convert_options=_csv_types(recoded))
@@ -266,9 +268,10 @@ def _published_parts(path: Path, recoded: Table) -> Iterator[pa.Table]:
     if path.suffix == ".parquet":
         import pyarrow.parquet as pq
 
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(PART_ROWS):
-                yield pa.Table.from_batches([batch])
+        for each in files_of(path):
+            with pq.ParquetFile(each) as file:
+                for batch in file.iter_batches(ROWS_AT_A_TIME):
+                    yield pa.Table.from_batches([batch])
         return
     from pyarrow import csv
 

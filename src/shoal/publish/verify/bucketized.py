@@ -133,7 +133,7 @@ def _table_checks(folder: Path, certificate: BucketizedCertificate, plan: GroupP
     tables: list[Table] = []
     for entry, (name, _) in zip(certificate.tables, plan.table_columns(), strict=True):
         file = group_file(name, plan.format)
-        read, own = read_published(folder, file, _schema_of(entry, plan), certificate.files[file])
+        read, own = read_published(folder, file, _schema_of(entry, plan), certificate.files)
         checks += own
         if read is None:
             return checks

@@ -21,6 +21,7 @@ from shoal.anonymize.method.box_microaggregation import BoxMicroaggregation
 from shoal.anonymize.method.dp_microaggregation import DPMicroaggregation
 from shoal.data.schema import Schema
 from shoal.engine.base import Table
+from shoal.engine.write import table_files
 from shoal.errors import PreconditionError
 from shoal.guarantee.centroids import CentroidAttribute, CentroidEntry
 from shoal.guarantee.rounding import exact
@@ -97,11 +98,11 @@ def _entry(theorem: str, told: ClustersEntry, attribute: CentroidAttribute, nois
 def _table_checks(folder: Path, plan: CentroidsPlan, certificate: CentroidsCertificate) -> Iterator[Check]:
     """Every published table: its values are centroids that the plan can make, in its number of rows, in clusters of k."""
     for file, columns in zip(plan.files, plan.groups, strict=True):
-        if file not in certificate.files:
+        if table_files(certificate.files, file)[0] not in certificate.files:
             yield Check("file-list", False, "a table is missing", promise=True, about=file)
             continue
         shown = Schema(tuple(plan.displayed[name] for name in columns))
-        read, checks = read_published(folder, file, shown, certificate.files[file])
+        read, checks = read_published(folder, file, shown, certificate.files)
         yield from checks
         if read is None:
             continue
@@ -179,10 +180,10 @@ def boxes_plan_with_numbers(policy: Policy, certificate: BoxesCertificate) -> Bo
 def _box_table_checks(folder: Path, plan: BoxesPlan, certificate: BoxesCertificate) -> Iterator[Check]:
     """The published table: values of the declared domains and their grids, as many rows as are stated."""
     (file,) = plan.files
-    if file not in certificate.files:
+    if table_files(certificate.files, file)[0] not in certificate.files:
         yield Check("file-list", False, "the table is missing", promise=True, about=file)
         return
-    read, checks = read_published(folder, file, plan.displayed, certificate.files[file])
+    read, checks = read_published(folder, file, plan.displayed, certificate.files)
     yield from checks
     if read is None:
         return

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -16,6 +17,7 @@ from shoal.data.domain import list_values
 from shoal.data.hierarchy.level import ValueLevel
 from shoal.data.schema import Attribute, Outside, Schema, Type
 from shoal.engine.base import Table, open_engine
+from shoal.engine.write import BATCH_ROWS, files_of, rebatch, table_files
 from shoal.errors import DataError
 from shoal.files.work_folder import temporary_folder
 from shoal.guarantee.rounding import exact
@@ -71,22 +73,27 @@ def _table_checks(folder: Path, certificate: CountedCertificate, plan: Syntactic
     if table.file != name or sorted(table.columns) != sorted(rules):
         return []  # said before
     shown = Schema(tuple(_as_displayed(one, rules[one.name]) for one in plan.policy.schema.published))
-    read, checks = read_published(folder, name, shown, certificate.files[name])
+    read, checks = read_published(folder, name, shown, certificate.files)
     if read is None:
         return checks
     return [*checks, *_concept_checks(read, plan, rules), *_counts(read, certificate.guarantee, plan, name)]
 
 
-def read_published(folder: Path, name: str, shown: Schema, listed: str) -> tuple[Table | None, list[Check]]:
+def read_published(
+    folder: Path, name: str, shown: Schema, listed: Mapping[str, str]
+) -> tuple[Table | None, list[Check]]:
     """A published table, read by what its columns show and written again; None where it cannot be read, and why.
 
-    `listed` is the hash of the file.
+    `listed` has the hashes of all files of the release. A table of parts is never in memory as a whole.
     """
+    parts = table_files(listed, name)
     try:
+        if parts != (name,):
+            return _read_parts(folder, name, parts, shown)
         with open_inside(folder, name) as file:
             if name.endswith(".parquet"):
                 return _read_parquet(file, name, shown)
-            return _read_csv(file, name, shown, listed)
+            return _read_csv(file, name, shown, listed[name])
     except DataError as error:
         return None, [Check("table-rewritten", False, error.wrong, promise=True, about=name)]
 
@@ -177,16 +184,61 @@ def _read_parquet(file: BinaryIO, name: str, shown: Schema) -> tuple[Table | Non
         again = place / Path(name).name
         read.write(again)
         same = _without_types_of_nothing(parquet.read_table(again)).equals(_without_types_of_nothing(rows))
-    return read, [
+    return read, _parquet_checks(name, silent=silent, same=same and not _has_negative_zero(rows))
+
+
+def _parquet_checks(name: str, *, silent: bool, same: bool) -> list[Check]:
+    detail = "values of their own types, sorted by themselves"
+    return [
         Check("table-notes", silent, "no notes in the file", promise=True, about=name),
-        Check(
-            "table-rewritten",
-            same and not _has_negative_zero(rows),
-            "values of their own types, sorted by themselves",
-            promise=True,
-            about=name,
-        ),
+        Check("table-rewritten", same, detail, promise=True, about=name),
     ]
+
+
+def _read_parts(folder: Path, name: str, parts: Sequence[str], shown: Schema) -> tuple[Table | None, list[Check]]:
+    """Read the parts of a table and write it again, some rows at a time: the same rows come out, in the same order."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    silent = True
+    try:
+        for part in parts:
+            with open_inside(folder, part) as file, parquet.ParquetFile(file) as table:
+                bounded("rows", table.metadata.num_rows, MOST_ROWS_IN_A_BYTE * os.fstat(file.fileno()).st_size)
+                shape = table.schema_arrow
+                silent = silent and not table.metadata.metadata and not any(field.metadata for field in shape)
+                if shape.names != list(shown.names):
+                    detail = "not those that are declared"
+                    return None, [Check("table-columns", False, detail, promise=True, about=name)]
+    except (pa.ArrowException, OSError):
+        return None, [Check("table-text", False, "it cannot be read", promise=True, about=name)]
+    read = open_engine().scan(folder / name, shown)
+    with temporary_folder("verify") as place:
+        again = place / Path(name).name
+        read.write(again)
+        pairs = zip_longest(_batches(files_of(again)), _batches([folder / part for part in parts]))
+        same = all(one is not None and other is not None and _are_same(one, other) for one, other in pairs)
+    return read, _parquet_checks(name, silent=silent, same=same)
+
+
+def _batches(files: Sequence[Path]) -> Iterator[Any]:
+    """The rows of Parquet files, one file after the other, in batches of one length."""
+    from pyarrow import parquet
+
+    def pieces() -> Iterator[Any]:
+        for path in files:
+            with parquet.ParquetFile(path) as file:
+                yield from file.iter_batches(BATCH_ROWS)
+
+    return rebatch(pieces(), BATCH_ROWS)
+
+
+def _are_same(ours: Any, told: Any) -> bool:
+    """Whether two batches hold the same rows in the same types; a column without a value has none."""
+    import pyarrow as pa
+
+    one, other = (_without_types_of_nothing(pa.Table.from_batches([batch])) for batch in (ours, told))
+    return bool(one.equals(other)) and not _has_negative_zero(other)
 
 
 def _without_types_of_nothing(rows: Any) -> Any:

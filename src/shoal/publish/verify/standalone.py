@@ -1,8 +1,9 @@
 """Verify a release folder with Python alone: `python verifier.py FOLDER`.
 
 This file travels with every release that is shared. It needs Python 3.9 or newer and nothing else, and it shares no code with
-Shoal, so that its opinion is its own. A table in Parquet is read through pyarrow where that is installed; where it is not, that
-table is NOT VERIFIED. An older Python is told so in a sentence, with exit code 2, and nothing is looked at.
+Shoal, so that its opinion is its own. A table in Parquet, one file or a folder of parts, is read through pyarrow where that is
+installed; where it is not, that table is NOT VERIFIED. An older Python is told so in a sentence, with exit code 2, and nothing is
+looked at.
 
 Contents. Each section answers one question, and can be read after those before it.
 
@@ -157,6 +158,7 @@ CHECKS = {
     "label-meaning": "what each label stands for follows from the locked domains and hierarchies",
     # tables
     "table-files": "the tables are in the files of the locked plan",
+    "table-parts": "the parts of a table are numbered from 0 without a gap, and each has rows and the same columns",
     "table-columns": "every table has the columns that are declared, in every row",
     "table-text": "a table is written as tables are written, so nothing is hidden in its spelling",
     "table-notes": "a table carries no notes beside its rows",
@@ -313,7 +315,7 @@ LONGEST_ROW = 1 << 24
 LONGEST_CELL = 1 << 20
 """Letters of a cell of a Parquet table, where one cell can stand for a million of them."""
 MOST_ROWS = 10**10
-"""Rows that a Parquet table says it has; they may be written in a few bytes."""
+"""Rows that a Parquet table says it has, all its parts together; they may be written in a few bytes."""
 MOST_BOXES = 2_000_000
 """Boxes of a tree."""
 MOST_BITS = 1 << 32
@@ -328,6 +330,9 @@ class BoundError(ValueError):
 
 class UnreadableError(Exception):
     """A table that this Python cannot read, because pyarrow is not installed."""
+
+
+NO_PYARROW = "a Parquet table needs pyarrow, which is not installed here"
 
 
 class Work(threading.local):
@@ -1218,6 +1223,57 @@ def page_check(folder: Path, certificate: dict[str, Any]) -> Check:
     return Check("page-hash", same, "SHA-256 of certificate.html, with zeros in the place of the seal")
 
 
+def listed_parts(certificate: dict[str, Any]) -> dict[str, list[str]]:
+    """The folders that are listed in the place of Parquet files, each with what is listed in it: the parts of a large table."""
+    found: dict[str, list[str]] = {}
+    for name in certificate["files"]:
+        folder, _, last = name.rpartition("/")
+        if last and folder.endswith(".parquet"):
+            found.setdefault(folder, []).append(name)
+    return found
+
+
+def part_checks(folder: Path, certificate: dict[str, Any]) -> Iterator[Check]:
+    """Tables that are folders of parts: their numbers, and what each part says of its rows and columns."""
+    for name, listed in listed_parts(certificate).items():
+        wanted = [part_of(name, place) for place in range(len(listed))]
+        if set(listed) != set(wanted) or name in certificate["files"]:
+            yield must(
+                "table-parts", False, "their numbers have a gap, or something is there that is no part", about=name
+            )
+            continue
+        try:
+            shapes = [_shape_of_part(folder, part) for part in wanted]
+        except UnreadableError as error:
+            yield must("table-parts", None, str(error), about=name)
+            continue
+        bounded("rows of a Parquet table", sum(shape[0] for shape in shapes), MOST_ROWS)
+        alike = all(rows > 0 and columns == shapes[0][1] for rows, columns in shapes)
+        detail = (
+            f"{len(shapes):,}, each with rows and the same columns" if alike else "one has no rows, or other columns"
+        )
+        yield must("table-parts", alike, detail, about=name)
+
+
+def _shape_of_part(folder: Path, name: str) -> tuple[int, Any]:
+    """How many rows a Parquet file says it has, and its columns with their types; no rows where it cannot be read."""
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError:
+        raise UnreadableError(NO_PYARROW) from None
+    try:
+        with open_inside(folder, name) as file, closing(parquet.ParquetFile(file)) as table:
+            return table.metadata.num_rows, [(field.name, str(field.type)) for field in table.schema_arrow]
+    except (ArrowException, OSError, OverflowError):
+        return 0, None
+
+
+def with_parts(certificate: dict[str, Any], names: Iterable[str]) -> set[str]:
+    """These files, with the listed parts of a table in the place of its name."""
+    parts = listed_parts(certificate)
+    return {file for name in names for file in parts.get(name, [name])}
+
+
 def carried_files(certificate: dict[str, Any], lock: dict[str, Any]) -> set[str]:
     """The listed files that hierarchies were read from: each has the hash that the locked plan names, and is named by it."""
     found = set()
@@ -1243,7 +1299,8 @@ def idle_file_check(certificate: dict[str, Any], lock: dict[str, Any]) -> Check:
     for table in [*certificate["tables"], *certificate.get("counts", [])]:
         used |= {table["file"], *table.get("recoding", {}).values()}
         used |= {table["boxes"]} if table.get("boxes") is not None else set()
-    return must("no-idle-files", beside_handbook(certificate) == used, "every file is there for something")
+    same = beside_handbook(certificate) == with_parts(certificate, used)
+    return must("no-idle-files", same, "every file is there for something")
 
 
 HANDBOOK = frozenset(
@@ -3124,13 +3181,40 @@ def level_check(folder: Path, certificate: dict[str, Any], plan: LockedPlan) -> 
 MISSING = "(missing)"
 
 
+# A large Parquet table is a folder of parts. Their rows, one part after the other, are read as those of one file.
+
+
+def part_of(name: str, place: int) -> str:
+    """The file of a part of a table that is a folder; the places begin with 0."""
+    return f"{name}/part-{place:05d}.parquet"
+
+
+def files_of_table(folder: Path, name: str) -> list[str]:
+    """The files of a table in the order of their rows: the file of its name, or the parts in the folder of its name.
+
+    ValueError for a folder without any.
+    """
+    place = folder.joinpath(*parts_of(name))
+    if not name.endswith(".parquet") or not os.path.lexists(place) or not stat.S_ISDIR(place.lstat().st_mode):
+        return [name]
+    found: list[str] = []
+    while os.path.lexists(folder / part_of(name, len(found))):
+        found.append(part_of(name, len(found)))
+    if not found:
+        raise ValueError("a folder in the place of a table, without parts")
+    return found
+
+
 def read_rows(folder: Path, name: str) -> tuple[list[str], list[Any]]:
     """The columns of a table, and its rows: the cells (None where one is missing), and how many equal rows follow each other.
 
-    ValueError for a file that is not written as we write it.
+    Of a Parquet table some rows are in memory at a time, and of equal rows that follow each other, in one part or in several,
+    one. ValueError for a file that is not written as we write it.
     """
+    if name.endswith(".parquet"):
+        return _read_parquet(folder, name)
     with open_inside(folder, name) as file:
-        return _read_parquet(file) if name.endswith(".parquet") else _read_csv(file)
+        return _read_csv(file)
 
 
 def _read_csv(file: BinaryIO) -> tuple[list[str], list[Any]]:
@@ -3203,16 +3287,16 @@ def _quoted_cell(line: str, place: int) -> tuple[str, int]:
     return text, end + 1
 
 
-def _read_parquet(file: BinaryIO) -> tuple[list[str], list[Any]]:
-    batches = _parquet_batches(file)
+def _read_parquet(folder: Path, name: str) -> tuple[list[str], list[Any]]:
+    batches = _table_batches(folder, name)
     names, found = next(batches), list[Any]()
     for batch in batches:
         _add_runs(batch, found)
     return names, found
 
 
-def _stream_parquet(file: BinaryIO) -> Iterator[Any]:
-    batches = _parquet_batches(file)
+def _stream_parquet(folder: Path, name: str) -> Iterator[Any]:
+    batches = _table_batches(folder, name)
     yield next(batches)
     for batch in batches:
         found: list[Any] = []
@@ -3222,12 +3306,27 @@ def _stream_parquet(file: BinaryIO) -> Iterator[Any]:
                 yield row
 
 
+def _table_batches(folder: Path, name: str) -> Iterator[Any]:
+    """The names of the columns of a Parquet table, and then its rows, some at a time, one part after the other."""
+    names: Any = None
+    for part in files_of_table(folder, name):
+        with open_inside(folder, part) as file:
+            batches = _parquet_batches(file)
+            own = next(batches)
+            if names is None:
+                yield own
+            elif own != names:
+                raise ValueError("a part with other columns than the first")
+            names = own
+            yield from batches
+
+
 def _parquet_batches(file: BinaryIO) -> Iterator[Any]:
     """The names of the columns of a Parquet file, and then its rows, some at a time."""
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
-        raise UnreadableError("a Parquet table needs pyarrow, which is not installed here") from None
+        raise UnreadableError(NO_PYARROW) from None
     try:
         with closing(parquet.ParquetFile(file)) as table:
             about, names = table.metadata, list(table.schema_arrow.names)
@@ -3245,10 +3344,10 @@ def _parquet_batches(file: BinaryIO) -> Iterator[Any]:
 
 def stream_rows(folder: Path, name: str) -> Iterator[Any]:
     """The columns of a table, and then its rows one after another, none of which is kept; ValueError as in `read_rows`."""
+    if name.endswith(".parquet"):
+        yield from _stream_parquet(folder, name)
+        return
     with open_inside(folder, name) as file:
-        if name.endswith(".parquet"):
-            yield from _stream_parquet(file)
-            return
         lines = _csv_records(file)
         header = _csv_cells(next(lines, ""), single=False)
         yield [cell if cell is not None else "" for cell in header]
@@ -3277,7 +3376,7 @@ def _add_runs(batch: Any, found: list[Any]) -> None:
         firsts = changes if firsts is None else compute.or_(firsts, changes)
     starts = [0, *(place + 1 for place in compute.indices_nonzero(firsts).to_pylist())]
     picked = batch.take(pa.array(starts, pa.int64()))
-    rows = zip(*(column.to_pylist() for column in picked.columns))
+    rows = zip(*(_cells_of(column) for column in picked.columns))
     ends = [*starts[1:], batch.num_rows]
     for row, start, end in zip(rows, starts, ends):
         if found and found[-1][0] == row:
@@ -3286,10 +3385,25 @@ def _add_runs(batch: Any, found: list[Any]) -> None:
             found.append((row, end - start))
 
 
+def _cells_of(column: Any) -> list[Any]:
+    """The cells of a column; those with equal texts share one text, so that many rows take little memory."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        return list(column.to_pylist())
+    texts = column.dictionary.to_pylist()
+    return [None if place is None else texts[place] for place in column.indices.to_pylist()]
+
+
 def has_no_notes(folder: Path, name: str, allowed: Any = None) -> bool:
-    """Whether a file says nothing beside its table but what it must say: Parquet files may carry notes."""
+    """Whether the files of a table say nothing beside it but what they must say: Parquet files may carry notes."""
     if not name.endswith(".parquet"):
         return True
+    return all(_has_no_notes(folder, part, allowed) for part in files_of_table(folder, name))
+
+
+def _has_no_notes(folder: Path, name: str, allowed: Any) -> bool:
+    """The same of one Parquet file."""
     from pyarrow import ArrowException, parquet
 
     try:
@@ -3808,7 +3922,8 @@ def counted_table_checks(folder: Path, certificate: dict[str, Any], plan: Counte
     tables, attributes = certificate["tables"], plan.lock["attributes"]
     name = f"table.{plan.release['output']['format']}"
     wanted = {name, "policy.lock.yaml", *carried_files(certificate, plan.lock)}
-    fits = len(tables) == 1 and tables[0]["file"] == name and beside_handbook(certificate) == wanted
+    fits = len(tables) == 1 and tables[0]["file"] == name
+    fits = fits and beside_handbook(certificate) == with_parts(certificate, wanted)
     yield must("single-table", fits, "beside the locked plan, and nothing else")
     if not tables:
         return
@@ -4221,7 +4336,8 @@ def full_domain_file_check(certificate: dict[str, Any], plan: LevelsPlan) -> Che
         listed = certificate["files"].get(promised["k_map"]["file"])
         if listed != promised["k_map"]["sha256"]:
             return must("no-idle-files", False, "the population file has another hash than the locked plan names")
-    fits = len(tables) == 1 and tables[0]["file"] == name and beside_handbook(certificate) == used
+    fits = len(tables) == 1 and tables[0]["file"] == name
+    fits = fits and beside_handbook(certificate) == with_parts(certificate, used)
     return must("no-idle-files", fits, "one table, and every file is there for something")
 
 
@@ -7296,6 +7412,7 @@ def content_checks(folder: Path, certificate: Any, found: Listing) -> Iterator[C
     yield from hash_checks(folder, certificate, found)
     if not plain.agrees or any(name not in found.files for name in certificate["files"]):
         return  # what is not there fails every check that needs it
+    yield from part_checks(folder, certificate)
     try:
         lock = read_lock(read_text(folder, "policy.lock.yaml", LARGEST_LOCK))
     except BoundError:
