@@ -135,7 +135,7 @@ class Judge:
         self.wide = [int(own.max()) + 1 for own in self.of]
         found = [own[held] for own, held in zip(self.of, coded.cells, strict=True)]
         self.pairs = list(combinations(range(len(found)), 2))
-        rows = float(coded.rows)
+        rows = float(coded.counts.sum())
         self.ones = [np.bincount(a, coded.counts, self.wide[j]) / rows for j, a in enumerate(found)]
         self.twos = [
             np.bincount(found[i] * self.wide[j] + found[j], coded.counts, self.wide[i] * self.wide[j]) / rows

@@ -18,7 +18,18 @@ import numpy as np
 from shoal.data.hierarchy.level import MISSING, Level, TopLevel, ValueLevel
 from shoal.data.schema import Schema
 from shoal.data.type import Type
-from shoal.engine.base import Array, Assignment, Counts, Engine, RecodeRequest, RowMask, RowWords, Table, open_engine
+from shoal.engine.base import (
+    Array,
+    Assignment,
+    ClassCounts,
+    Counts,
+    Engine,
+    RecodeRequest,
+    RowMask,
+    RowWords,
+    Table,
+    open_engine,
+)
 from shoal.engine.column import (
     DTYPES,
     UNKNOWN,
@@ -29,6 +40,7 @@ from shoal.engine.column import (
     labels_of,
     quantile_ranks,
     recoded_column,
+    refuse_known,
     refuse_uncovered,
     refuse_unknown,
     relabelled_columns,
@@ -159,6 +171,28 @@ class OracleTable:
     def relabel(self, known: Sequence[Sequence[str]], place: Assignment, labels: Sequence[Sequence[str]]) -> Table:
         self.input.stamp.verify()
         parts = relabelled_columns(self.columns, known, labels)
+        numbers = assign_numbers(place, self._indices(known), len(labels[0])).tolist()
+        rows = [tuple(new[number] for new in labels) for number in numbers]
+        return replace(self, parts=parts, held=sorted(rows, key=_order), numbers=None)
+
+    def count_classes(
+        self, known: Sequence[Sequence[str]], assign: Assignment, classes: int, columns: Sequence[str] = ()
+    ) -> ClassCounts:
+        self.input.stamp.verify()
+        refuse_known(self.columns, known)
+        places = [self._index(name) for name in columns]
+        indices = self._indices(known)
+        numbers = assign_numbers(assign, indices, classes).tolist()
+        rows = np.zeros(classes, dtype=np.int64)
+        tables = tuple(np.zeros((classes, len(known[place])), dtype=np.int64) for place in places)
+        for row, number in enumerate(numbers):
+            rows[number] += 1
+            for place, table in zip(places, tables, strict=True):
+                table[number, indices[place][row]] += 1
+        return ClassCounts(rows, tables)
+
+    def _indices(self, known: Sequence[Sequence[str]]) -> list[Array]:
+        """The index of each row's label in `known`, column by column."""
         indices = []
         for name, listed in zip(self.columns, known, strict=True):
             label = dict(
@@ -168,9 +202,7 @@ class OracleTable:
             found = [index.get(label[value], UNKNOWN) for value in self._column(name)]
             indices.append(np.array(found, dtype=np.int32))
             refuse_unknown(name, indices[-1])
-        numbers = assign_numbers(place, indices, len(labels[0])).tolist()
-        rows = [tuple(new[number] for new in labels) for number in numbers]
-        return replace(self, parts=parts, held=sorted(rows, key=_order), numbers=None)
+        return indices
 
     def recode_many(self, requests: Sequence[RecodeRequest]) -> list[Table]:
         refuse_requests(self.columns, requests)

@@ -82,6 +82,16 @@ def _decode(values: Array, codes: npt.NDArray[np.int32]) -> Array:
 
 
 @dataclass(frozen=True)
+class ClassCounts:
+    """How many rows each class has (`rows`), and for each column that was asked for a table with a row for each class and a
+    column for each label (`labels`).
+    """
+
+    rows: npt.NDArray[np.int64]
+    labels: tuple[npt.NDArray[np.int64], ...]
+
+
+@dataclass(frozen=True)
 class RecodeRequest:
     """A request for one recoded table: its columns in order, each with its level, and which rows take part (None: all rows)."""
 
@@ -154,6 +164,16 @@ class Table(Protocol):
         `known[j]`, and returns the number of each tuple's class; column j then shows `labels[j][number]`. The result is
         sorted by its own values and has no numbers of the input any more. A label that is not in `known` is a
         UsageError, which does not quote it.
+        """
+
+    def count_classes(
+        self, known: Sequence[Sequence[str]], assign: Assignment, classes: int, columns: Sequence[str] = ()
+    ) -> ClassCounts:
+        """Count the rows of each class 0, 1, …, `classes` - 1, and within each class the rows of each label of some columns.
+
+        `known` and `assign` are those of `relabel`: labels are counted in the order of `known`. It takes no memory for the
+        tuples, of which there may be as many as rows, but for the classes and, for each column, classes times labels. A
+        table that is asked again may answer faster: an engine may hold what it read as long as the table lives.
         """
 
     def recode_many(self, requests: Sequence[RecodeRequest]) -> list[Table]:

@@ -240,19 +240,28 @@ def relabelled_columns(
     names: Sequence[str], known: Sequence[Sequence[str]], labels: Sequence[Sequence[str]]
 ) -> tuple[Column, ...]:
     """Describe the columns after relabelling; UsageError where the lists of labels do not fit the columns."""
-    if not names:
-        raise UsageError("no column to relabel", came="none", allowed="at least one")
-    for words, given in (("labels that are known", known), ("new labels", labels)):
-        if len(given) != len(names):
-            raise UsageError(f"{words} are listed for each column", came=len(given), allowed=f"{len(names)} lists")
+    refuse_known(names, known)
+    _refuse_lists("new labels", names, labels)
     if any(len(a) != len(b) for a, b in pairwise(labels)):
         raise UsageError("every column has a new label for each number", came=", ".join(str(len(a)) for a in labels))
-    for name, listed in zip(names, known, strict=True):
-        if len(set(listed)) != len(listed):
-            raise UsageError(f"column '{name}': a known label is listed twice", fix="list each label once")
     return tuple(
         Column(name, Type.TEXT, tuple(sorted(set(new))), recoded=True) for name, new in zip(names, labels, strict=True)
     )
+
+
+def refuse_known(names: Sequence[str], known: Sequence[Sequence[str]]) -> None:
+    """Raise UsageError where there is no column, or labels are not listed once for each column."""
+    if not names:
+        raise UsageError("no column to relabel", came="none", allowed="at least one")
+    _refuse_lists("labels that are known", names, known)
+    for name, listed in zip(names, known, strict=True):
+        if len(set(listed)) != len(listed):
+            raise UsageError(f"column '{name}': a known label is listed twice", fix="list each label once")
+
+
+def _refuse_lists(words: str, names: Sequence[str], given: Sequence[Sequence[str]]) -> None:
+    if len(given) != len(names):
+        raise UsageError(f"{words} are listed for each column", came=len(given), allowed=f"{len(names)} lists")
 
 
 def labels_of(values: Array) -> list[str]:

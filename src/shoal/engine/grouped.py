@@ -14,10 +14,28 @@ from shoal.data.hierarchy.level import Level
 from shoal.data.schema import Schema
 from shoal.data.type import Type
 from shoal.engine.arrow_array import number_array, number_values
-from shoal.engine.base import ABSENT, Array, Assignment, Counts, RecodeRequest, RowMask, RowWords, Table
-from shoal.engine.column import Column, assign_numbers, indices_of, refuse_unknown, relabelled_columns, to_numpy
+from shoal.engine.base import (
+    ABSENT,
+    Array,
+    Assignment,
+    ClassCounts,
+    Counts,
+    RecodeRequest,
+    RowMask,
+    RowWords,
+    Table,
+)
+from shoal.engine.column import (
+    Column,
+    assign_numbers,
+    indices_of,
+    refuse_known,
+    refuse_unknown,
+    relabelled_columns,
+    to_numpy,
+)
 from shoal.engine.digest import Contents, Digest
-from shoal.engine.tuple_counts import TupleCounter
+from shoal.engine.tuple_counts import TupleCounter, sum_by_code
 from shoal.engine.write import BATCH_ROWS, expand, write_file
 from shoal.errors import UsageError
 
@@ -130,6 +148,15 @@ class GroupedTable:
         parts = relabelled_columns(self.columns, known, labels)
         rows = [code - ABSENT for code in self.codes], self.counts
         return relabel_rows(self.origin, parts, CodedRows(self.values, iter([rows])), known, assign, labels)
+
+    def count_classes(
+        self, known: Sequence[Sequence[str]], assign: Assignment, classes: int, columns: Sequence[str] = ()
+    ) -> ClassCounts:
+        self._glance()
+        refuse_known(self.columns, known)
+        rows = [code - ABSENT for code in self.codes], self.counts
+        places = [self._index(name) for name in columns]
+        return count_rows(self.parts, CodedRows(self.values, iter([rows])), known, assign, classes, places)
 
     def distinct(self, column: str) -> Array:
         self._glance()
@@ -267,6 +294,33 @@ def _labels(codes: Codes, count: int) -> pa.Array:
     return number_array(np.where(absent, 0, codes).astype(kind), absent)
 
 
+def count_rows(
+    parts: Sequence[Column],
+    rows: CodedRows,
+    known: Sequence[Sequence[str]],
+    assign: Assignment,
+    classes: int,
+    places: Sequence[int],
+) -> ClassCounts:
+    """Count rows by the class numbers that `assign` gives them, and by the labels of some columns (`Table.count_classes`)."""
+    totals = np.zeros(classes, dtype=np.int64)
+    tables = [np.zeros((classes, len(known[place])), dtype=np.int64) for place in places]
+    index = [indices_of(values, listed) for values, listed in zip(rows.values, known, strict=True)]
+    for codes, often in rows.batches:
+        indices = [each[code] for each, code in zip(index, codes, strict=True)]
+        for part, found in zip(parts, indices, strict=True):
+            refuse_unknown(part.name, found)
+        numbers = assign_numbers(assign, indices, classes)
+        if not len(numbers):
+            continue
+        totals += sum_by_code(numbers, often, classes)
+        home = numbers.astype(np.int64)
+        for place, table in zip(places, tables, strict=True):
+            keys = home * table.shape[1] + indices[place] if classes > 1 else indices[place]
+            np.add(table, sum_by_code(keys, often, table.size).reshape(table.shape), out=table)
+    return ClassCounts(totals, tuple(tables))
+
+
 def relabel_rows(
     origin: Origin,
     parts: tuple[Column, ...],
@@ -276,14 +330,7 @@ def relabel_rows(
     labels: Sequence[Sequence[str]],
 ) -> GroupedTable:
     """Give rows the labels of the class numbers that `assign` gives them (`Table.relabel`)."""
-    numbered = np.zeros(len(labels[0]), dtype=np.int64)
-    index = [indices_of(values, listed) for values, listed in zip(rows.values, known, strict=True)]
-    for codes, often in rows.batches:
-        indices = [each[code] for each, code in zip(index, codes, strict=True)]
-        for part, found in zip(parts, indices, strict=True):
-            refuse_unknown(part.name, found)
-        np.add.at(numbered, assign_numbers(assign, indices, len(numbered)), 1 if often is None else often)
-    return label_classes(origin, parts, numbered, labels)
+    return label_classes(origin, parts, count_rows(parts, rows, known, assign, len(labels[0]), ()).rows, labels)
 
 
 def label_classes(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -132,6 +133,13 @@ class TupleCounter:
             np.add.at(cells, keys, np.concatenate(self._counts))
         self._words, self._counts, self._rows = [[]], None, 0
         return cells
+
+
+def sum_by_code(codes: npt.NDArray[Any], counts: Numbers | None, size: int) -> Numbers:
+    """Add counts up by code, one for each row where there are none; sums below 2^53 are exact in the floats of bincount."""
+    if counts is None or (len(counts) and counts.max() == 1):  # nothing to weigh
+        return np.bincount(codes, minlength=size)
+    return np.bincount(codes, weights=counts, minlength=size).astype(np.int64)
 
 
 def _fields(widths: Sequence[int]) -> list[_Field]:
@@ -265,6 +273,16 @@ class CodeTable:
             for column, some in zip(self.columns[first:], codes, strict=True):
                 column[at] = some
 
+    def add_rows(self, values: Sequence[Array], batches: Iterable[tuple[list[npt.NDArray[Any]], Any]]) -> None:
+        """Add the columns of rows in any order: with counts, or once each and numbered as they come."""
+        batches = iter(batches)
+        first = next(batches, None)
+        every = batches if first is None else itertools.chain([first], batches)
+        if first is None or first[1] is not None:
+            self.add_counted(values, every)
+        else:
+            self.add_numbered(values, _number_rows(codes for codes, _ in every))
+
     def add_counted(self, values: Sequence[Array], batches: Iterable[tuple[list[npt.NDArray[Any]], Any]]) -> None:
         """Add the columns of rows that have counts and no numbers."""
         none = [np.zeros(0, dtype=np.uint8) for _ in values], np.zeros(0, dtype=np.int64)
@@ -272,6 +290,13 @@ class CodeTable:
         self.values += values
         self.columns += [np.concatenate(column) for column in zip(*(codes for codes, _ in parts), strict=True)]
         self.counts = np.concatenate([counts for _, counts in parts])
+
+    def chunks(self) -> Iterator[tuple[list[npt.NDArray[Any]], npt.NDArray[np.int64] | None]]:
+        """Give the codes of some rows at a time, column by column, and how often each row occurs (None: once)."""
+        count = int(self.there.sum()) if self.counts is None else len(self.counts)
+        for start in range(0, count, MASK_ROWS):
+            some = slice(start, min(start + MASK_ROWS, count))
+            yield [column[some] for column in self.columns], None if self.counts is None else self.counts[some]
 
     def _allocate(self, size: int) -> npt.NDArray[Any]:
         """Allocate a column for so many different codes; its file has no name, and is gone with the array."""
@@ -298,6 +323,13 @@ class CodeTable:
             at = np.flatnonzero(kept & self.there[some] if gaps else kept)
             counter.add([column[some].take(at) for column in chosen])
         return counter.result(first=ABSENT)
+
+
+def _number_rows(batches: Iterable[list[npt.NDArray[Any]]]) -> Iterator[tuple[list[npt.NDArray[Any]], Numbers]]:
+    first = 0
+    for codes in batches:
+        yield codes, np.arange(first, first + len(codes[0]))
+        first += len(codes[0])
 
 
 def _as_slice(numbers: npt.NDArray[np.int64]) -> slice | npt.NDArray[np.int64]:

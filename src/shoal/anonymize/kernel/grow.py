@@ -126,38 +126,43 @@ def expand(
     return all_faces[:made], all_counts[:made], all_homes[:made], all_depths[:made], splits[:made], below[:made]
 
 
-@takes("int32[:,::1], int32[::1], int32[:,::1], int32[:,::1], int32[::1]")
-def route(ranks: Any, splits: Any, below: Any, cuts: Any, found: Any) -> Any:
-    """The tree node in which each record ends; `ranks[i, j]` is the place of record i's cell along attribute j.
+@takes("int32[:,::1], int32[:,::1], int32[::1]")
+def route(ranks: Any, nodes: Any, found: Any) -> Any:
+    """The tree node in which each record ends; `ranks[j, i]` is the place of record i's cell along attribute j.
 
-    `cuts[t]` are the places at which the first part of tree node t ends, and the second; `found[i]` holds the tree node to
-    begin with, and the answer afterwards.
+    `nodes[t]` are the attribute that tree node t divides, the places at which its first part ends and its second, and its three
+    tree nodes; a box leads to itself. `found[i]` holds the tree node to begin with, and the answer afterwards. Records go down
+    side by side and without a branch: the processor would guess every other branch wrong, and wait for every node.
     """
-    for i in range(ranks.shape[0]):
-        at = found[i]
-        j = splits[at]
-        while j >= 0:
-            place = ranks[i, j]
-            if place < cuts[at, 0]:
-                at = below[at, 0]
-            elif place < cuts[at, 1]:
-                at = below[at, 1]
-            else:
-                at = below[at, 2]
-            j = splits[at]
-        found[i] = at
+    side_by_side = 16
+    at = np.empty(side_by_side, np.int32)
+    for start in range(0, ranks.shape[1], side_by_side):
+        count = min(side_by_side, ranks.shape[1] - start)
+        for i in range(count):
+            at[i] = found[start + i]
+        moving = True
+        while moving:
+            moving = False
+            for i in range(count):
+                node = at[i]
+                place = ranks[nodes[node, 0], start + i]
+                at[i] = nodes[node, 3 + (place >= nodes[node, 1]) + (place >= nodes[node, 2])]
+                moving |= at[i] != node
+        for i in range(count):
+            found[start + i] = at[i]
     return found
 
 
-def route_levels(ranks: Any, splits: Any, below: Any, cuts: Any, found: Any) -> Any:
+def route_levels(ranks: Any, nodes: Any, found: Any) -> Any:
     """The same as `route`, all records one level at a time."""
-    moving = np.flatnonzero(splits[found] >= 0)
+    moving = np.arange(len(found))
     while len(moving):
         at = found[moving]
-        place = ranks[moving, splits[at]]
-        step = (place >= cuts[at, 0]).astype(np.int64) + (place >= cuts[at, 1])
-        found[moving] = below[at, step]
-        moving = moving[splits[found[moving]] >= 0]
+        own = nodes[at]
+        place = ranks[own[:, 0], moving]
+        step = (place >= own[:, 1]).astype(np.int64) + (place >= own[:, 2])
+        found[moving] = own[np.arange(len(own)), 3 + step]
+        moving = moving[found[moving] != at]
     return found
 
 

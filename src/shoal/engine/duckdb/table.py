@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,17 @@ from shoal.data.hierarchy.level import MISSING, GroupLevel, IntervalLevel, Level
 from shoal.data.schema import Schema
 from shoal.data.type import Type
 from shoal.engine.arrow_array import number_values
-from shoal.engine.base import ABSENT, Array, Assignment, Counts, RecodeRequest, RowMask, RowWords, Table
+from shoal.engine.base import (
+    ABSENT,
+    Array,
+    Assignment,
+    ClassCounts,
+    Counts,
+    RecodeRequest,
+    RowMask,
+    RowWords,
+    Table,
+)
 from shoal.engine.column import (
     Column,
     column_of,
@@ -24,6 +35,7 @@ from shoal.engine.column import (
     interval_codes,
     quantile_ranks,
     recoded_column,
+    refuse_known,
     refuse_uncovered,
     relabelled_columns,
     to_numpy,
@@ -31,7 +43,7 @@ from shoal.engine.column import (
 from shoal.engine.digest import Contents, Digest
 from shoal.engine.duckdb import sql
 from shoal.engine.duckdb.codes import read_codes
-from shoal.engine.grouped import CodedRows, GroupedTable, relabel_rows
+from shoal.engine.grouped import CodedRows, GroupedTable, count_rows, relabel_rows
 from shoal.engine.read.storage import WORDS
 from shoal.engine.tuple_counts import CodeTable, ColumnAtLevel, TupleCounter, passes, refuse_requests
 from shoal.engine.write import BATCH_ROWS, expand, rebatch, write_file
@@ -160,6 +172,23 @@ class DuckDBTable:
         parts = relabelled_columns(self.columns, known, labels)
         with self._codes_of(self.columns) as rows:
             return relabel_rows(self, parts, rows, known, assign, labels)
+
+    def count_classes(
+        self, known: Sequence[Sequence[str]], assign: Assignment, classes: int, columns: Sequence[str] = ()
+    ) -> ClassCounts:
+        refuse_known(self.columns, known)
+        places = [self._index(name) for name in columns]
+        self.connection.input.stamp.verify_quickly()
+        rows = CodedRows(tuple(self._held_codes.values), self._held_codes.chunks())
+        return count_rows(self.parts, rows, known, assign, classes, places)
+
+    @cached_property
+    def _held_codes(self) -> CodeTable:
+        """The rows as codes, read once for all counts by class."""
+        codes = CodeTable.of(self.connection.folder, self.connection.input.rows)
+        with self._codes_of(self.columns) as rows:
+            codes.add_rows(rows.values, rows.batches)
+        return codes
 
     def recode_many(self, requests: Sequence[RecodeRequest]) -> list[Table]:
         refuse_requests(self.columns, requests)

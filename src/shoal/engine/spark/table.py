@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,20 @@ from shoal.data.hierarchy.level import MISSING, GroupLevel, IntervalLevel, Level
 from shoal.data.schema import Schema
 from shoal.data.type import Type
 from shoal.engine import write as writing
-from shoal.engine.base import ABSENT, Array, Assignment, Counts, RecodeRequest, RowMask, RowWords, Table
+from shoal.engine.arrow_array import number_values
+from shoal.engine.base import (
+    ABSENT,
+    Array,
+    Assignment,
+    ClassCounts,
+    Counts,
+    RecodeRequest,
+    RowMask,
+    RowWords,
+    Table,
+)
 from shoal.engine.column import (
+    UNKNOWN,
     Column,
     column_of,
     edges_of,
@@ -31,6 +43,7 @@ from shoal.engine.column import (
     interval_codes,
     quantile_ranks,
     recoded_column,
+    refuse_known,
     refuse_uncovered,
     refuse_unknown,
     relabelled_columns,
@@ -152,15 +165,33 @@ class SparkTable:
 
     def relabel(self, known: Sequence[Sequence[str]], assign: Assignment, labels: Sequence[Sequence[str]]) -> Table:
         parts = relabelled_columns(self.columns, known, labels)
-        work = workers.assign_classes(self.parts, known, assign, len(labels[0]))
-        classes = workers.map_batches(self._grouped(self.columns), work, workers.CLASSES)
-        found = self._collect(classes.groupBy("number").agg(F.sum("n").alias("n")))
-        numbers = found["number"].to_numpy()
-        if len(numbers) and int(numbers.min()) < 0:
-            refuse_unknown(self.parts[workers.UNKNOWN_IN - int(numbers.min())].name, np.array([-1], dtype=np.int32))
-        numbered = np.zeros(len(labels[0]), dtype=np.int64)
-        numbered[numbers] = found["n"].to_numpy()
-        return label_classes(self, parts, numbered, labels)
+        return label_classes(self, parts, self.count_classes(known, assign, len(labels[0])).rows, labels)
+
+    def count_classes(
+        self, known: Sequence[Sequence[str]], assign: Assignment, classes: int, columns: Sequence[str] = ()
+    ) -> ClassCounts:
+        refuse_known(self.columns, known)
+        places = [self._index(name) for name in columns]
+        work = workers.count_classes(self.parts, known, assign, classes, places)
+        counted = workers.map_batches(self._held_tuples, work, workers.CLASSES)
+        found = self._collect(counted.groupBy("place", "key").agg(F.sum("n").alias("n")))
+        place, key, often = (number_values(found[name]) for name in ("place", "key", "n"))
+        if len(place) and int(place.min()) == workers.UNKNOWN:
+            unlisted = self.parts[int(key[place == workers.UNKNOWN].min())]
+            refuse_unknown(unlisted.name, np.array([UNKNOWN], dtype=np.int32))
+        totals = np.zeros(classes, dtype=np.int64)
+        totals[key[place == workers.TOTAL]] = often[place == workers.TOTAL]
+        tables = []
+        for each in places:
+            table = np.zeros(classes * len(known[each]), dtype=np.int64)
+            table[key[place == each]] = often[place == each]
+            tables.append(table.reshape(classes, len(known[each])))
+        return ClassCounts(totals, tuple(tables))
+
+    @cached_property
+    def _held_tuples(self) -> DataFrame:
+        """The distinct rows and how often each occurs, computed once for all counts by class."""
+        return self.input.connection.hold(self._grouped(self.columns))
 
     def recode_many(self, requests: Sequence[RecodeRequest]) -> list[Table]:
         refuse_requests(self.columns, requests)

@@ -22,12 +22,13 @@ from shoal.chance.row_mask import RowMask as KeyedMask
 from shoal.data.domain import Pattern
 from shoal.data.schema import FileFormat
 from shoal.data.type import Type
+from shoal.engine.arrow_array import number_values
 from shoal.engine.base import ABSENT, Array, Assignment, RowMask, RowWords
 from shoal.engine.column import Column, assign_numbers, group_means, indices_of, labels_of, to_numpy
 from shoal.engine.digest import Digest
 from shoal.engine.read.csv_file import CsvFile, read_header
 from shoal.engine.spark.session import pack_error, unpack_error
-from shoal.engine.tuple_counts import TupleCounter
+from shoal.engine.tuple_counts import TupleCounter, sum_by_code
 from shoal.engine.write import BATCH_ROWS, encode_part, expand, rebatch
 from shoal.errors import DataError, ShoalError, UsageError
 
@@ -305,47 +306,68 @@ def count_tuples(requests: Sequence[TupleRequest], sizes: Sequence[int], counted
     return count
 
 
-CLASSES = "number bigint, n bigint"
-UNKNOWN_IN = -2
-"""A class number of -2 - j says that column j shows a label which is not listed."""
+CLASSES = "place int, key bigint, n bigint"
+TOTAL, UNKNOWN = -1, -2
+"""What stands in the place of a column where a line counts all rows of a class, or says which column shows an unlisted label."""
 
 
-def assign_classes(parts: Sequence[Column], known: Sequence[Sequence[str]], assign: Assignment, classes: int) -> Work:
-    """Give distinct tuples, with how often each occurs, the number of their class; how many rows each class has."""
-    listed = [None if part.labels is None else indices_of(np.array(part.labels, dtype=object), own)
-              for part, own in zip(parts, known, strict=True)]  # fmt: skip
+def count_classes(
+    parts: Sequence[Column],
+    known: Sequence[Sequence[str]],
+    assign: Assignment,
+    classes: int,
+    places: Sequence[int],
+) -> Work:
+    """Give distinct tuples, with how often each occurs, the number of their class: how many rows each class has (`key`: its
+    number), and within it each label of the columns at some places (`key`: the number times the labels, plus the label's index).
+    """
+    listed = [
+        None if part.labels is None else indices_of(np.array(part.labels, dtype=object), own)
+        for part, own in zip(parts, known, strict=True)
+    ]
     kinds = [part.type for part in parts]
+    index = [{label: place for place, label in enumerate(own)} for own in known]
 
-    def number(batches: Batches) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
+    def indices(batch: pa.RecordBatch) -> Iterator[npt.NDArray[np.int32]]:
+        for place, column in enumerate(batch.columns[:-1]):
+            each = listed[place]
+            if each is not None:
+                yield each[number_values(column, -1) + 1]
+            else:
+                yield _indices_of_values(column, kinds[place], index[place])
 
-        totals: dict[int, int] = {}
-        index = [{label: place for place, label in enumerate(own)} for own in known]
+    def count(batches: Batches) -> Iterator[pa.RecordBatch]:
+        totals = np.zeros(classes, dtype=np.int64)
+        tables = [np.zeros(classes * len(known[place]), dtype=np.int64) for place in places]
         for batch in batches:
-            indices = []
-            for place, column in enumerate(batch.columns[:-1]):
-                each = listed[place]
-                if each is not None:
-                    found = each[column.fill_null(-1).to_numpy(zero_copy_only=False) + 1]
-                else:
-                    found = _indices_of_values(column, kinds[place], index[place])
-                if len(found) and int(found.min()) < 0:
-                    totals = {UNKNOWN_IN - place: 1}
-                indices.append(found)
-            if min(totals, default=0) < 0:
-                break
-            often = batch.columns[-1].to_numpy(zero_copy_only=False)
-            numbers = assign_numbers(assign, indices, classes)
-            found_numbers, place_of = np.unique(numbers, return_inverse=True)
-            sums = np.zeros(len(found_numbers), dtype=np.int64)
-            np.add.at(sums, place_of, often)
-            for one, rows in zip(found_numbers.tolist(), sums.tolist(), strict=True):
-                totals[one] = totals.get(one, 0) + rows
-        yield pa.RecordBatch.from_arrays(
-            [pa.array(list(totals), pa.int64()), pa.array(totals.values(), pa.int64())], names=["number", "n"]
-        )
+            found = list(indices(batch))
+            unlisted = [place for place, each in enumerate(found) if len(each) and int(each.min()) < 0]
+            if unlisted:
+                yield _class_lines(UNKNOWN, np.array(unlisted[:1]), np.array([1]))
+                return
+            numbers, often = assign_numbers(assign, found, classes), number_values(batch.columns[-1])
+            if not len(numbers):
+                continue
+            totals += sum_by_code(numbers, often, classes)
+            home = numbers.astype(np.int64)
+            for place, table in zip(places, tables, strict=True):
+                np.add(table, sum_by_code(home * len(known[place]) + found[place], often, len(table)), out=table)
+        for place, table in ((TOTAL, totals), *zip(places, tables, strict=True)):
+            used = np.flatnonzero(table)
+            yield _class_lines(place, used, table[used])
 
-    return number
+    return count
+
+
+def _class_lines(place: int, keys: npt.NDArray[np.int64], often: npt.NDArray[np.int64]) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    held = [
+        pa.array(np.full(len(keys), place, dtype=np.int32)),
+        pa.array(keys, pa.int64()),
+        pa.array(often, pa.int64()),
+    ]
+    return pa.RecordBatch.from_arrays(held, names=["place", "key", "n"])
 
 
 def _indices_of_values(column: pa.Array, kind: Type, index: Mapping[str, int]) -> npt.NDArray[np.int32]:

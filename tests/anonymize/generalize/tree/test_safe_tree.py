@@ -303,6 +303,17 @@ def test_cells_take_no_more_bytes_than_their_numbers_need():
     assert [own.dtype for own in tuples.cells] == [np.uint8] * 3
 
 
+def test_a_tree_of_counted_tuples_is_that_of_the_table():
+    columns = people(3000)
+    plan = SafeTree(schema(WIDE), Fraction(1), 10, Fraction(1, 2))
+    table = opened(columns, WIDE)
+    grown_on_table = plan.settle(table, Source.seeded(4)).tree
+    grown_on_counts = plan.decide(table.recode(plan.levels).count_by(plan.columns), Source.seeded(4)).tree
+    assert len(grown_on_table.leaves) > 10
+    assert grown_on_table.faces.tolist() == grown_on_counts.faces.tolist()
+    assert grown_on_table.below.tolist() == grown_on_counts.below.tolist()
+
+
 def test_what_a_tree_compiles_is_known_from_the_number_of_rows(monkeypatch):
     monkeypatch.setattr(growing, "load_kernels", lambda loops: tuple(loop.__name__ for loop in loops))
     tree = SafeTree(schema(WIDE), Fraction(1), 20, Fraction(3, 10))

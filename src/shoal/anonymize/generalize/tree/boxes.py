@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,7 +19,7 @@ from shoal.engine.base import Table
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
-AT_ONCE = 1 << 17
+AT_ONCE = 1 << 15
 """Records whose places are looked up at a time."""
 
 
@@ -85,33 +85,47 @@ class BoxTree:
         return np.flatnonzero(self.splits < 0).astype(np.int32)
 
     @cached_property
-    def cuts(self) -> Codes:
-        """Where the first part of each node ends along the attribute that it divides, and the second."""
-        along = np.maximum(self.splits, 0)
-        found = np.full((len(along), 2), np.iinfo(np.int32).max, dtype=np.int32)
+    def nodes(self) -> Codes:
+        """What `grow.route` has to know of each node: the attribute that it divides, where its first part ends along it, and
+        its second, and the nodes below it; a box has itself below it.
+        """
+        along, own = np.maximum(self.splits, 0), np.arange(len(self.splits), dtype=np.int32)
+        found = np.full((len(along), 6), np.iinfo(np.int32).max, dtype=np.int32)
+        found[:, 0] = along
         for part in range(2):
             # The last part of a node has no end: whatever is left belongs to it.
             more = (self.splits >= 0) & (self.below[:, part + 1] >= 0)
-            found[more, part] = self.layout.stops[self.faces[self.below[more, part], along[more]]]
+            found[more, part + 1] = self.layout.stops[self.faces[self.below[more, part], along[more]]]
+        found[:, 3:] = np.where(self.splits[:, np.newaxis] >= 0, self.below, own[:, np.newaxis])
         return found
 
-    def find_nodes(
-        self, cells: Sequence[npt.NDArray[np.integer[Any]]], start: Codes | None = None, before: int = 0
-    ) -> Codes:
+    def find_nodes(self, cells: Sequence[npt.NDArray[np.integer[Any]]], before: int = 0) -> Codes:
         """The node in which each record ends; `cells[j]` are its cells along attribute j.
 
         `before` is how much was looked up already: where there is much to do, it is done by compiled loops.
         """
         sides, count = self.layout.sides, len(cells[0]) if cells else 0
-        found = np.zeros(count, dtype=np.int32) if start is None else start.copy()
-        route, cuts = grow.router(count * len(sides) + before), self.cuts
+        found = np.zeros(count, dtype=np.int32)
+        route, nodes = grow.router(count * len(sides) + before), self.nodes
         for first in range(0, count, AT_ONCE):
             some = slice(first, first + AT_ONCE)
-            ranks = np.empty((len(found[some]), len(sides)), dtype=np.int32)
-            for j, (side, codes) in enumerate(zip(sides, cells, strict=True)):
-                ranks[:, j] = side.rank[codes[some]]
-            route(ranks, self.splits, self.below, cuts, found[some])
+            ranks = np.array([side.rank.take(codes[some]) for side, codes in zip(sides, cells, strict=True)])
+            route(ranks, nodes, found[some])
         return found
+
+    def box_finder(self) -> Callable[[Sequence[npt.NDArray[np.integer[Any]]]], Codes]:
+        """A function that gives the number of the box of each record, by its place among the leaves."""
+        number = np.full(len(self.splits), -1, dtype=np.int32)
+        number[self.leaves] = np.arange(len(self.leaves), dtype=np.int32)
+        done = 0
+
+        def box_of(cells: Sequence[npt.NDArray[np.integer[Any]]]) -> Codes:
+            nonlocal done
+            found = np.asarray(number[self.find_nodes(cells, before=done)])
+            done += found.size * len(cells)
+            return found
+
+        return box_of
 
 
 @dataclass(frozen=True)
@@ -141,19 +155,8 @@ class BoxRecoding(Recoding):
         return {side.cells.name: side.cells.level for side in self.tree.layout.sides}
 
     def finish(self, recoded: Table) -> Table:
-        cells = [side.cells for side in self.tree.layout.sides]
-        number = np.full(len(self.tree.splits), -1, dtype=np.int32)
-        number[self.tree.leaves] = np.arange(len(self), dtype=np.int32)
-
-        done = 0
-
-        def box_of(codes: Sequence[Codes]) -> Codes:
-            nonlocal done
-            found = np.asarray(number[self.tree.find_nodes(codes, before=done)])
-            done += found.size * len(codes)
-            return found
-
-        return recoded.relabel([each.labels for each in cells], box_of, self.labels)
+        known = [side.cells.labels for side in self.tree.layout.sides]
+        return recoded.relabel(known, self.tree.box_finder(), self.labels)
 
     def losses(self, name: str) -> Mapping[str, float] | float:
         side = self.tree.layout.sides[self.columns.index(name)]

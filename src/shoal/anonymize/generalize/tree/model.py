@@ -1,7 +1,7 @@
 """What a tree knows about a table: noisy counts that were paid for, and the masses of sides within boxes that follow.
 
 The first measurement gives the shares of each attribute's cells. Boxes are then measured again, and the noisy counts
-correct what was expected of them. All of this is post-processing of noisy counts; `CellCounts` alone holds true ones.
+correct what was expected of them. All of this is post-processing of noisy counts; `CellRecords` alone give true ones.
 """
 
 from __future__ import annotations
@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.generalize.tree.boxes import SideLayout
+from shoal.anonymize.generalize.tree.boxes import BoxTree, SideLayout
 from shoal.anonymize.generalize.tree.sides import build_sides
 from shoal.anonymize.kernel import grow
 from shoal.data.cells import AttributeCells
 from shoal.data.type import texts
-from shoal.engine.base import Counts
+from shoal.engine.base import Assignment, ClassCounts, Counts, Table
+from shoal.engine.tuple_counts import sum_by_code
 from shoal.errors import DomainError
 
 Floats = npt.NDArray[np.float64]
@@ -27,6 +28,16 @@ Codes = npt.NDArray[np.int32]
 
 USUALLY_MISSING = 0.02
 """The share of missing values that is expected before anything was measured."""
+
+
+class CellRecords(Protocol):
+    """The records of a table by cells; they answer with true counts, and whoever asks pays for noise."""
+
+    def count_table(self) -> ClassCounts:
+        """The number of records, and of those in each cell of each attribute: those of one box that is the whole domain."""
+
+    def count_boxes(self, tree: BoxTree, *, histograms: bool = False) -> ClassCounts:
+        """The number of records in each box of a tree and, where asked for, in each cell of each attribute within each box."""
 
 
 @dataclass(frozen=True)
@@ -56,34 +67,38 @@ class CellCounts:
             found.append(places.astype(np.min_scalar_type(len(each)))[codes])
         return cls(tuple(pieces), tuple(found), counted.counts)
 
-    @property
-    def rows(self) -> int:
-        """The number of records."""
-        return int(self.counts.sum())
+    def count_table(self) -> ClassCounts:
+        home = np.zeros(len(self.counts), dtype=np.int64)
+        return self._count(home, 1, histograms=True)
 
-    def histogram(self, j: int) -> npt.NDArray[np.int64]:
-        """The number of records in each cell of an attribute."""
-        return _sum_by_code(self.cells[j], self.counts, len(self.pieces[j]))
+    def count_boxes(self, tree: BoxTree, *, histograms: bool = False) -> ClassCounts:
+        return self._count(tree.box_finder()(self.cells), len(tree.leaves), histograms=histograms)
 
-    def totals(self, home: npt.NDArray[np.int64], boxes: int) -> npt.NDArray[np.int64]:
-        """The number of records in each box; `home[i]` is the box of tuple i."""
-        return _sum_by_code(home, self.counts, boxes)
-
-    def table(
-        self, j: int, rank: npt.NDArray[np.int32], home: npt.NDArray[np.int64], boxes: int
-    ) -> npt.NDArray[np.int64]:
-        """The number of records in each cell of an attribute within each box, cells in the order of their rank."""
-        width = len(self.pieces[j])
-        return _sum_by_code(home * width + rank[self.cells[j]], self.counts, boxes * width).reshape(boxes, width)
+    def _count(self, home: npt.NDArray[np.integer[Any]], boxes: int, *, histograms: bool) -> ClassCounts:
+        """The number of records in each box, and of the cells of each attribute within it; `home[i]` is the box of tuple i."""
+        tables = []
+        for each, cells in zip(self.pieces, self.cells, strict=True) if histograms else ():
+            keys = home.astype(np.int64) * len(each) + cells
+            tables.append(sum_by_code(keys, self.counts, boxes * len(each)).reshape(boxes, len(each)))
+        return ClassCounts(sum_by_code(home, self.counts, boxes), tuple(tables))
 
 
-def _sum_by_code(
-    places: npt.NDArray[np.integer[Any]], counts: npt.NDArray[np.int64], size: int
-) -> npt.NDArray[np.int64]:
-    """Counts added up by code; sums below 2^53 are exact in the floats that bincount adds in."""
-    if len(counts) and counts.max() == 1:  # every tuple once: nothing to weigh
-        return np.bincount(places, minlength=size)
-    return np.bincount(places, weights=counts, minlength=size).astype(np.int64)
+@dataclass(frozen=True)
+class CellTable:
+    """A table that was recoded to the cells: an engine counts its records, and no tuple of theirs is held here."""
+
+    pieces: tuple[AttributeCells, ...]
+    recoded: Table
+
+    def count_table(self) -> ClassCounts:
+        return self._count(lambda cells: np.zeros(len(cells[0]), dtype=np.int32), 1, histograms=True)
+
+    def count_boxes(self, tree: BoxTree, *, histograms: bool = False) -> ClassCounts:
+        return self._count(tree.box_finder(), len(tree.leaves), histograms=histograms)
+
+    def _count(self, assign: Assignment, boxes: int, *, histograms: bool) -> ClassCounts:
+        columns = self.recoded.columns if histograms else ()
+        return self.recoded.count_classes([each.labels for each in self.pieces], assign, boxes, columns)
 
 
 # --- what was measured against what was expected ------------------------------------------------------------------------

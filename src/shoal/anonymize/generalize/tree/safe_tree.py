@@ -22,7 +22,7 @@ import numpy.typing as npt
 from shoal.anonymize.generalize.base import Partition
 from shoal.anonymize.generalize.tree import model
 from shoal.anonymize.generalize.tree.boxes import BoxRecoding, BoxTree, SideLayout
-from shoal.anonymize.generalize.tree.model import CellCounts
+from shoal.anonymize.generalize.tree.model import CellCounts, CellRecords, CellTable
 from shoal.anonymize.generalize.tree.sides import SideTree, build_sides
 from shoal.anonymize.kernel import grow
 from shoal.chance.source import Source
@@ -77,7 +77,7 @@ class SafeTree(Partition):
 
     Promise   the boxes are epsilon-DP for the unit (theorem `measured-tree`), whatever is computed from the noisy counts.
     Requires  a declared domain for every published attribute; k, beta, weights and parameters fixed without the data.
-    Reads     the published columns of the table, once.
+    Reads     the published columns of the table, once; its cells are counted three times.
     """
 
     schema: Schema
@@ -175,27 +175,24 @@ class SafeTree(Partition):
         return {each.name: each.level for each in self.pieces}
 
     def settle(self, table: Table, source: Source, stage: Stage = lambda _: None) -> BoxRecoding:  # noqa: ARG002
-        counts = table.recode(self.levels).count_by(self.columns)
-        tuples = CellCounts.of(counts, self.pieces)
-        del counts  # several times as large as the cells, and not needed while the tree grows
-        return BoxRecoding(self.grow(tuples, source))
+        return BoxRecoding(self.grow(CellTable(self.pieces, table.recode(self.levels)), source))
 
     def decide(self, counts: Counts, source: Source, stage: Stage = lambda _: None) -> BoxRecoding:  # noqa: ARG002
         return BoxRecoding(self.grow(CellCounts.of(counts, self.pieces), source))
 
-    def grow(self, tuples: CellCounts, source: Source) -> BoxTree:
-        """The tree of a table whose tuples were counted."""
+    def grow(self, records: CellRecords, source: Source) -> BoxTree:
+        """The tree of a table."""
         first, *later = self.measurements
         layout, masses, count = measure_table(
-            tuples.pieces, tuples, first, source, self.parameters.domain_share_variance
+            self.pieces, records, first, source, self.parameters.domain_share_variance
         )
         growth = _Growth(self, layout, masses, count)
         limits = [count / self.parameters.frontier_factor**i for i in range(1, len(self.measurements))] + [0.0]
         for measurement, limit, following in zip(later, limits, limits[1:], strict=False):
             growth.extend(limit)
-            growth.measure_histograms(tuples, measurement, source)
+            growth.measure_histograms(records, measurement, source)
             growth.extend(following)
-            growth.measure_counts(tuples, measurement, source)
+            growth.measure_counts(records, measurement, source)
         growth.extend(0.0)
         return growth.tree
 
@@ -207,17 +204,18 @@ def add_noise(counts: npt.NDArray[np.int64], epsilon: Fraction, source: Source) 
 
 def measure_table(
     pieces: Sequence[AttributeCells],
-    tuples: CellCounts,
+    records: CellRecords,
     measurement: MeasurementBudget,
     source: Source,
     share_variance: float,
 ) -> tuple[SideLayout, Floats, float]:
     """The first measurement, of the whole table as one box: the sides of every attribute, their masses, the noisy count."""
-    count = max(1.0, float(add_noise(np.array([tuples.rows]), measurement.count, source)[0]))
+    found = records.count_table()
+    count = max(1.0, float(add_noise(found.rows, measurement.count, source)[0]))
     built: list[SideTree] = []
     masses: list[Floats] = []
-    for j, each in enumerate(pieces):
-        noisy = add_noise(tuples.histogram(j), measurement.histogram, source)
+    for each, table in zip(pieces, found.labels, strict=True):
+        noisy = add_noise(table[0], measurement.histogram, source)
         shares = model.smooth(each, noisy, count, measurement.histogram, share_variance)
         built.append(build_sides(each, shares))
         masses.append(built[-1].sums(shares))
@@ -242,7 +240,6 @@ class _Growth:
         self.homes, self.depths = np.zeros(1, dtype=np.int32), np.zeros(1, dtype=np.int32)
         self.splits = np.full(1, -1, dtype=np.int32)
         self.below = np.full((1, 3), -1, dtype=np.int32)
-        self.tuple_nodes: Codes | None = None
 
     @property
     def tree(self) -> BoxTree:
@@ -269,24 +266,17 @@ class _Growth:
         self.splits = np.concatenate([self.splits, splits[new:]])
         self.below = np.concatenate([self.below, moved[new:]])
 
-    def measure_histograms(self, tuples: CellCounts, measurement: MeasurementBudget, source: Source) -> None:
+    def measure_histograms(self, records: CellRecords, measurement: MeasurementBudget, source: Source) -> None:
         """Measure the histograms of every box, and correct the model by them, each weighed by its noise."""
         leaves, layout = self.tree.leaves, self.layout
-        home = self._home(tuples, leaves)
-        noisy = [self._histograms(tuples, j, home, leaves, measurement, source) for j in range(len(layout.sides))]
+        counted = records.count_boxes(self.tree, histograms=True).labels
+        noisy = [self._histograms(j, table, leaves, measurement, source) for j, table in enumerate(counted)]
         self._correct_counts(leaves, noisy, measurement.histogram)
         self.masses = model.update_masses(
             layout, self.masses[self.homes[leaves]], self.faces[leaves], self.counts[leaves], noisy, measurement.histogram,
             self.plan.parameters.box_share_variance,
         )  # fmt: skip
         self.homes[leaves] = np.arange(len(leaves), dtype=np.int32)
-
-    def _home(self, tuples: CellCounts, leaves: Codes) -> npt.NDArray[np.int64]:
-        """The box of each tuple, by its number among the leaves."""
-        number = np.full(len(self.splits), -1, dtype=np.int64)
-        number[leaves] = np.arange(len(leaves))
-        self.tuple_nodes = self.tree.find_nodes(tuples.cells, self.tuple_nodes)
-        return np.asarray(number[self.tuple_nodes])
 
     def _correct_counts(self, leaves: Codes, noisy: Sequence[Sequence[Floats]], epsilon: Fraction) -> None:
         """Correct the counts of boxes by the sums of their histograms, each weighed by the noise of its cells."""
@@ -300,10 +290,10 @@ class _Growth:
             self.counts[leaves], estimates, 1.0 / weight, self.plan.parameters.prior_count_error
         )
 
-    def measure_counts(self, tuples: CellCounts, measurement: MeasurementBudget, source: Source) -> None:
+    def measure_counts(self, records: CellRecords, measurement: MeasurementBudget, source: Source) -> None:
         """Measure the counts of the boxes, and put together again those that are better shown as one."""
         leaves = self.tree.leaves
-        noisy = add_noise(tuples.totals(self._home(tuples, leaves), len(leaves)), measurement.count, source)
+        noisy = add_noise(records.count_boxes(self.tree).rows, measurement.count, source)
         rest = np.zeros(len(self.splits))
         self.counts[leaves], rest[leaves] = model.correct(
             self.counts[leaves],
@@ -321,21 +311,23 @@ class _Growth:
         number = (np.cumsum(kept) - 1).astype(np.int32)
         self.below = np.where(self.below >= 0, number[self.below], -1).astype(np.int32)[kept]
         self.faces, self.counts, self.homes = self.faces[kept], self.counts[kept], self.homes[kept]
-        self.depths, self.splits, self.tuple_nodes = self.depths[kept], self.splits[kept], None
+        self.depths, self.splits = self.depths[kept], self.splits[kept]
 
     def _histograms(
         self,
-        tuples: CellCounts,
         j: int,
-        home: npt.NDArray[np.int64],
+        table: npt.NDArray[np.int64],
         leaves: Codes,
         measurement: MeasurementBudget,
         source: Source,
     ) -> list[Floats]:
-        """The noisy counts of the cells of each box's side along one attribute, in the order of the sides."""
+        """The noisy counts of the cells of each box's side along one attribute, in the order of the sides.
+
+        `table` has the true counts, a row for each box and a column for each cell in declared order.
+        """
         side, nodes = self.layout.sides[j], self.faces[leaves, j]
         starts, stops = self.layout.starts[nodes], self.layout.stops[nodes]
-        counts = tuples.table(j, side.rank, home, len(leaves))
+        counts = table[:, side.order]
         # A box has no cells beyond its side, so nothing is measured there.
         inside = np.concatenate([counts[i, starts[i] : stops[i]] for i in range(len(leaves))])
         ends = np.cumsum(stops - starts)[:-1]
