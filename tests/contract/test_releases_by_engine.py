@@ -1,0 +1,120 @@
+"""A release by each method, from one key, publishes the same rows on DuckDB and on Spark; so do answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from shoal.chance.source import Source
+from shoal.engine import write as writing
+from shoal.engine.duckdb.engine import DuckDB
+from shoal.ledger.ledger import Ledger
+from shoal.policy.policy import Policy
+from shoal.publish.plan.methods import plan
+from shoal.publish.run.release import release
+from shoal.publish.verify.release import require, verify
+from tests.spark import SPARK, require_spark
+
+pytestmark = pytest.mark.slow
+ROWS = 900
+HEAD = """\
+version: 1
+dataset: people
+unit: {unit}
+neighbours: {neighbours}
+attributes:
+  person: {{role: identifier, type: text}}
+  age: {{role: quasi, type: integer, domain: [0, 99], hierarchy: {{intervals: [10, 50]}}, missing: {missing}}}
+  sex: {{role: quasi, type: category, domain: [f, m], missing: {missing}}}
+  region: {{role: quasi, type: category, hierarchy: {{groups: {{north: [a, b, c], south: [d, e]}}}}, missing: {missing}}}
+  income: {{role: confidential, type: integer, domain: [0, 1000], hierarchy: {{intervals: [250, 500]}}, missing: {missing}}}
+release: {release}
+"""
+SAFE = "method: safe-k, epsilon: 1, delta: 1e-4, sampling: {beta: 0.5}"
+REPLACED = {"neighbours": "replace_one"}
+METHODS = {
+    "fixed levels": (f"{{{SAFE}, recoding: {{levels: {{age: 2, region: 1, income: 2}}}}}}", {}),
+    "a drawn recoding": (f"{{{SAFE}, recoding: {{choose: {{epsilon: 0.3}}}}}}", {}),
+    "a grown tree": (f"{{{SAFE}, recoding: {{tree: {{epsilon: 0.3}}}}}}", {}),
+    "one row of each person": (
+        f"{{{SAFE}, recoding: {{levels: {{age: 2, region: 1, income: 2}}}}}}",
+        {"unit": "{column: person, max_rows: 1}"},
+    ),
+    "views of rows": (f"{{{SAFE}, recoding: {{levels: {{age: 1, income: 1}}}}, views: pairs}}", {}),
+    "noisy counts": ("{method: safe-k, epsilon: 1, delta: 1e-4, views: {show: counts, every: pairs}}", {}),
+    "a plain sample": (
+        "{method: sample, epsilon: 0.9, delta: 0.1, recoding: {levels: {age: 2, region: 1, income: 2}}}",
+        REPLACED,
+    ),
+    "individual ranking": ("{method: probabilistic-k, k: 5, grouping: ranking}", {"missing": "refuse"}),
+    "insensitive clusters": (
+        f"{{method: dp-microaggregation, epsilon: 5, rows: {ROWS}, k: 60, grouping: insensitive}}",
+        {**REPLACED, "missing": "refuse"},
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory):
+    """A folder of Parquet files about people who do not exist; half of them have two rows."""
+    rng = np.random.default_rng(4)
+    folder = tmp_path_factory.mktemp("people")
+    table = pa.table(
+        {
+            "person": [f"p{number // 2 if number < 600 else number}" for number in range(ROWS)],
+            "age": rng.integers(0, 100, ROWS).astype(np.int32),
+            "sex": rng.choice(["f", "m"], ROWS),
+            "region": rng.choice(list("abcde"), ROWS),
+            "income": rng.integers(0, 1001, ROWS).astype(np.int32),
+        }
+    )
+    for number in range(3):
+        parquet.write_table(table.slice(number * 300, 300), folder / f"part-{number}.parquet")
+    return folder
+
+
+def policy_of(name):
+    text, changes = METHODS[name]
+    return Policy.parse(
+        HEAD.format(**{"unit": "row", "neighbours": "add_remove", "missing": "value", "release": text, **changes})
+    )
+
+
+def publish(policy, people, folder, engine):
+    """The published tables of a release from a seeded key, by their names."""
+    folder.mkdir()
+    with Ledger(str(folder / "ledger.sqlite")) as ledger:
+        made = release(
+            plan(policy), people, folder / "out", ledger=ledger, engine=engine, source=Source.seeded(7), report=False
+        )
+    require(verify(made.folder))
+    tables = sorted((*made.folder.rglob("*.csv"), *made.folder.rglob("*.parquet")))
+    return {str(file.relative_to(made.folder)): file for file in tables}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_both_engines_publish_the_same_rows(name, people, tmp_path, monkeypatch):
+    require_spark()
+    monkeypatch.setattr("shoal.chance.source.Source.carries_guarantee", True)
+    policy = policy_of(name)
+    ours, theirs = (publish(policy, people, tmp_path / one.name, one) for one in (DuckDB(), SPARK))
+    assert list(ours) == list(theirs)
+    assert any(file.stat().st_size > 100 for file in ours.values())
+    for file, path in ours.items():
+        assert theirs[file].read_bytes() == path.read_bytes(), file
+
+
+def test_a_large_release_is_a_folder_of_sorted_parts_with_the_same_rows(people, tmp_path, monkeypatch):
+    require_spark()
+    monkeypatch.setattr("shoal.chance.source.Source.carries_guarantee", True)
+    policy = policy_of("fixed levels").with_changes({"release.output": "parquet"})
+    whole = publish(policy, people, tmp_path / "duckdb", DuckDB())["table.parquet"]
+    monkeypatch.setattr(writing, "PART_ROWS", 100)
+    parts = publish(policy, people, tmp_path / "spark", SPARK)
+    named = [name for name in parts if name.startswith("table.parquet/")]
+    assert len(named) >= 2
+    assert named == [f"table.parquet/{writing.part_name(number)}" for number in range(len(named))]
+    joined = pa.concat_tables([parquet.read_table(parts[name]) for name in named])
+    assert joined.equals(parquet.read_table(whole))

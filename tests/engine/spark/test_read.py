@@ -1,0 +1,211 @@
+"""Files and frames come to Spark as they come to every engine: the same rows under the same numbers, or a plain refusal."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from shoal.chance.source import Source
+from shoal.data.schema import Attribute, FileFormat, Role, Schema, Type
+from shoal.engine.base import open_engine
+from shoal.engine.duckdb.engine import DuckDB
+from shoal.engine.spark.session import start
+from shoal.errors import DataError, DomainError
+from tests.engine.tables import NAMES, ROWS, SCHEMA, arrow, as_csv, as_folder, plain
+from tests.spark import SETTINGS, SPARK, require_spark
+
+pytestmark = pytest.mark.slow
+MASK = Source.seeded(5).row_mask(Fraction(1, 2)).keep
+PICKS = np.random.default_rng(0).integers(0, len(ROWS), 300)
+MANY = [ROWS[pick] for pick in PICKS]
+
+
+@pytest.fixture(autouse=True)
+def _spark():
+    require_spark()
+
+
+def written(table, folder):
+    table.write(folder / "out.csv")
+    return (folder / "out.csv").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    """The same rows as folders of Parquet and CSV files, in places whose names need care."""
+    place = tmp_path_factory.mktemp("many rows [1]")
+    as_folder(MANY, place / "parquet", (10, 100, 101))
+    (place / "csv").mkdir()
+    for number, (start_at, stop) in enumerate(((0, 10), (10, 200), (200, 300))):
+        as_csv(MANY[start_at:stop], place / "csv" / f"part {number}.csv")
+    return place
+
+
+def forms(place):
+    return {
+        "a folder of Parquet": place / "parquet",
+        "a folder of CSV": place / "csv",
+        "an address": (place / "parquet").as_uri(),
+    }
+
+
+@pytest.mark.parametrize("form", ["a folder of Parquet", "a folder of CSV", "an address"])
+def test_rows_have_the_numbers_that_every_engine_gives_them(inputs, tmp_path, form):
+    expected = written(DuckDB().scan(arrow(MANY), SCHEMA).keep(MASK), tmp_path)
+    table = SPARK.scan(forms(inputs)[form], SCHEMA)
+    assert table.rows() == 300
+    assert written(table.keep(MASK), tmp_path) == expected
+
+
+def test_a_pattern_names_files(tmp_path):
+    for number in range(3):
+        as_csv(MANY[number * 10 : number * 10 + 10], tmp_path / f"p{number}.csv")
+    as_csv(MANY[:5], tmp_path / "other.csv")
+    expected = written(DuckDB().scan(arrow(MANY[:30]), SCHEMA).keep(MASK), tmp_path)
+    (tmp_path / "out.csv").unlink()
+    assert written(SPARK.scan(str(tmp_path / "p*.csv"), SCHEMA).keep(MASK), tmp_path) == expected
+
+
+def test_a_file_system_of_the_cluster_is_read_as_spark_reaches_it(inputs, tmp_path):
+    """Hadoop's own mounts stand for a remote file system: no path of this machine leads there."""
+    session = start("local[2]", SETTINGS)
+    hadoop = session._jsc.hadoopConfiguration()
+    hadoop.set("fs.viewfs.mounttable.away.link./data", inputs.parent.as_uri())
+    expected = written(DuckDB().scan(arrow(MANY), SCHEMA).keep(MASK), tmp_path)
+    for kind in ("parquet", "csv"):
+        (tmp_path / "mount").mkdir(exist_ok=True)
+        plain_place = inputs.parent / "plain"
+        if not plain_place.exists():
+            plain_place.symlink_to(inputs)
+        address = f"viewfs://away/data/plain/{kind}"
+        assert written(SPARK.scan(address, SCHEMA).keep(MASK), tmp_path) == expected
+    with pytest.raises(DataError, match="no Parquet or CSV file is there"):
+        SPARK.scan("viewfs://away/data/nothing", SCHEMA)
+
+
+def test_a_file_that_changes_between_two_passes_is_refused(tmp_path):
+    as_folder(MANY, tmp_path / "parts", (10, 100))
+    table = SPARK.scan(tmp_path / "parts", SCHEMA)
+    parquet.write_table(arrow(MANY[:50]), tmp_path / "parts" / "part-001.parquet")
+    with pytest.raises(DataError, match="the file changed while it was read"):
+        table.count_by(["age"])
+    (tmp_path / "parts" / "part-001.parquet").unlink()
+    with pytest.raises(DataError, match="the file changed while it was read"):
+        table.keep(MASK).rows()
+
+
+def test_what_is_kept_of_files_is_not_taken_for_files_written_anew(tmp_path):
+    path = tmp_path / "t.parquet"
+    for rows in (MANY[:40], MANY[:70]):
+        parquet.write_table(arrow(rows), path)
+        coarse = SPARK.scan(path, SCHEMA).select(["town", "age"])
+        assert coarse.suppress_below(coarse.columns, 1).rows() == len(rows)
+
+
+def test_parts_with_other_columns_are_refused(tmp_path):
+    (tmp_path / "drift").mkdir()
+    parquet.write_table(arrow(MANY[:5]), tmp_path / "drift" / "a.parquet")
+    parquet.write_table(arrow(MANY[5:]).drop_columns(["age"]), tmp_path / "drift" / "b.parquet")
+    with pytest.raises(DataError, match=r"do not have the same columns; got drift: b\.parquet differs"):
+        SPARK.scan(tmp_path / "drift", SCHEMA)
+    (tmp_path / "lines").mkdir()
+    as_csv(MANY[:5], tmp_path / "lines" / "a.csv")
+    as_csv([row[:7] for row in MANY[:5]], tmp_path / "lines" / "b.csv", names=NAMES[:7])
+    with pytest.raises(DataError, match=r"do not have the same columns; got lines: b\.csv differs"):
+        SPARK.scan(tmp_path / "lines", SCHEMA)
+
+
+def test_what_is_no_table_is_refused_as_every_engine_does(tmp_path):
+    (tmp_path / "ragged.csv").write_text("age,weight\n1,2\n3\n")
+    narrow = Schema((Attribute("age", Role.QUASI, Type.INTEGER), Attribute("weight", Role.QUASI, Type.DECIMAL)))
+    with pytest.raises(DataError, match="another number of cells than the header"):
+        SPARK.scan(tmp_path / "ragged.csv", narrow)
+    with pytest.raises(DataError, match="there is no such file"):
+        SPARK.scan(tmp_path / "nothing.parquet", SCHEMA)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="no Parquet or CSV file is there"):
+        SPARK.scan(tmp_path / "empty", SCHEMA)
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 and nothing else PAR1")
+    with pytest.raises(DataError) as caught:
+        SPARK.scan(tmp_path / "broken.parquet", SCHEMA)
+    assert "nothing else" not in str(caught.value)
+    outside = arrow(MANY).set_column(0, "age", pa.array([999] * 299 + [5], pa.int32()))
+    parquet.write_table(outside, tmp_path / "outside.parquet")
+    with pytest.raises(DomainError, match=r"'age' in 299 rows \(1, 2, 3, 4, 5, …\)") as refused:
+        SPARK.scan(tmp_path / "outside.parquet", SCHEMA)
+    assert "such as -9 or 999" in str(refused.value)
+
+
+def test_a_frame_of_spark_is_read_by_spark_whatever_engine_is_named(tmp_path):
+    as_folder(MANY, tmp_path / "parts", (10, 100, 200))
+    session = start("local[2]", SETTINGS)
+    frame = session.read.parquet(str(tmp_path / "parts")).repartition(3)
+    table = open_engine("duckdb", data=frame).scan(frame, SCHEMA)
+    expected = DuckDB().scan(arrow(MANY), SCHEMA)
+    assert table.digest() == expected.digest()
+    every = table.keep(lambda start_at, count: np.ones(count, dtype=bool))
+    assert every.rows() == 300
+    halves = [
+        table.keep(lambda start_at, count, half=half: (np.arange(start_at, start_at + count) < 150) == half).rows()
+        for half in (True, False)
+    ]
+    assert halves == [150, 150]  # numbers are 0 to 299, each once
+    again = table.keep(MASK)
+    assert written(again, tmp_path) == written(again, tmp_path)
+
+
+def test_a_frame_that_draws_at_random_is_computed_once():
+    from pyspark.sql import functions as F  # noqa: N812
+
+    session = start("local[2]", SETTINGS)
+    frame = session.range(0, 1000, 1, 3).select((F.rand() * 100).cast("int").alias("age"))
+    table = open_engine(data=frame).scan(frame, Schema((Attribute("age", Role.QUASI, Type.INTEGER),)))
+    assert table.digest() == table.digest()
+    first, second = (table.count_by(["age"]).counts.tolist() for _ in range(2))
+    assert first == second
+
+
+def test_every_type_of_spark_is_read_as_its_declared_type():
+    from decimal import Decimal
+
+    session = start("local[2]", SETTINGS)
+    frame = session.sql(
+        "SELECT CAST(1.50 AS DECIMAL(10, 2)) AS a, CAST(0.00000012 AS DECIMAL(20, 10)) AS b, CAST(7 AS TINYINT) AS c, "
+        "DATE '2020-02-29' AS d, TIMESTAMP '2020-01-01 10:00:00.000001' AS e, TRUE AS f, CAST(2.0 AS FLOAT) AS g, "
+        "CAST(12 AS DECIMAL(20, 0)) AS h, CAST(NULL AS VOID) AS i"
+    )
+    kinds = (
+        Type.DECIMAL,
+        Type.DECIMAL,
+        Type.INTEGER,
+        Type.DATE,
+        Type.DATETIME,
+        Type.BOOLEAN,
+        Type.INTEGER,
+        Type.TEXT,
+        Type.TEXT,
+    )
+    schema = Schema(tuple(Attribute(name, Role.QUASI, kind) for name, kind in zip("abcdefghi", kinds, strict=True)))
+    found = {
+        name: plain(values)[0]
+        for name, values in open_engine(data=frame).scan(frame, schema).collect("abcdefghi").items()
+    }
+    assert found["a"] == 1.5
+    assert found["b"] == float(Decimal("0.00000012"))
+    assert (found["c"], found["f"], found["g"], found["h"], found["i"]) == (7, True, 2, "12", None)
+    assert (str(found["d"]), str(found["e"])) == ("2020-02-29", "2020-01-01 10:00:00.000001")
+    nested = session.sql("SELECT array(1, 2) AS a")
+    with pytest.raises(DataError, match="the column cannot be read as integer"):
+        open_engine(data=nested).scan(nested, Schema((Attribute("a", Role.QUASI, Type.INTEGER),)))
+
+
+def test_texts_are_read_by_the_policys_words(tmp_path):
+    """Decimal commas, missing codes and date formats are the policy's, on the workers as elsewhere."""
+    (tmp_path / "t.csv").write_text("x;d\n1,5;31.12.2024\n-9;01.02.2023\n;29.02.2023\n", encoding="utf-8")
+    attributes = (Attribute("x", Role.QUASI, Type.DECIMAL, missing_values=("-9",)),)
+    schema = Schema(attributes, file=FileFormat(delimiter=";", decimal=","))
+    assert plain(SPARK.scan(tmp_path / "t.csv", schema).collect(["x"])["x"]) == [1.5, None, None]

@@ -1,0 +1,133 @@
+"""Sessions of Spark: what is missing is named before anything is read, and what Spark says never reaches a message."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from shoal.engine.spark import session as sessions
+from shoal.engine.spark.engine import Spark
+from shoal.errors import DataError, ShoalError, UsageError
+from tests.engine.tables import ROWS, SCHEMA, arrow
+from tests.spark import SETTINGS, require_spark
+
+
+@pytest.fixture
+def no_session(monkeypatch):
+    """No session runs yet, as far as anybody asks."""
+
+    class Nothing:
+        _instantiatedSession = None  # noqa: N815 - PySpark's name
+
+        @staticmethod
+        def getActiveSession():
+            return None
+
+    class Sql:
+        SparkSession = Nothing
+
+    monkeypatch.setattr(sessions, "load_pyspark", lambda: Sql)
+
+
+def test_without_pyspark_the_error_says_how_to_install_it(monkeypatch):
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr(sessions.importlib, "import_module", missing)
+    with pytest.raises(
+        UsageError,
+        match=r'needs PySpark, which is not installed; got no pyspark; install it: pip install "shoal\[spark',
+    ):
+        Spark().scan(arrow(ROWS), SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("said", "came"),
+    [(None, "none that starts"), ('openjdk version "11.0.2"', "Java 11"), ('java version "1.8.0_281"', "Java 8")],
+)
+def test_without_a_java_that_is_new_enough_the_error_says_which(monkeypatch, no_session, said, came):
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr(sessions.shutil, "which", lambda *_, **__: None if said is None else "java")
+
+    class Answer:
+        stderr = said
+
+    monkeypatch.setattr(sessions.subprocess, "run", lambda *_, **__: Answer)
+    with pytest.raises(UsageError, match=rf"needs Java 17 or newer; got {came}; install it"):
+        sessions.start(None, {})
+
+
+def test_a_master_that_does_not_answer_is_named_at_once(monkeypatch, no_session):
+    monkeypatch.setattr(sessions, "_refuse_java", lambda: None)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with pytest.raises(
+        UsageError, match=rf"does not answer; got spark://127\.0\.0\.1:{port}; .*nothing was read or charged"
+    ):
+        sessions.start(f"spark://127.0.0.1:{port}", {})
+    with pytest.raises(UsageError, match="no such master of Spark; got mesos://x"):
+        sessions.start("mesos://x", {})
+
+
+@pytest.mark.slow
+def test_a_session_that_runs_is_used_and_not_changed():
+    require_spark()
+    first = sessions.start("local[2]", SETTINGS)
+    assert sessions.start("local[2]", SETTINGS) is first
+    assert sessions.start(None, {}) is first
+    with pytest.raises(UsageError, match=r"a Spark session runs in this process already, .*spark\.master=local\[7\]"):
+        sessions.start("local[7]", {})
+    before = first.conf.get("spark.sql.ansi.enabled")
+    own = sessions.isolate(first)
+    assert own.conf.get("spark.sql.ansi.enabled") == "false"
+    assert own.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert first.conf.get("spark.sql.ansi.enabled") == before
+    assert first.sparkContext.getConf().get("spark.io.encryption.enabled") == "true"
+    assert first.sparkContext.uiWebUrl is None
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "means"),
+    [
+        ("java.io.IOException: No space left on device", DataError, "more disk space"),
+        ("ModuleNotFoundError: No module named 'shoal'", UsageError, "lacks Shoal"),
+        (
+            "Total size of serialized results is bigger than spark.driver.maxResultSize",
+            DataError,
+            "brought to one machine",
+        ),
+        (
+            "[CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND] Checkpoint block rdd_3_1 not found",
+            DataError,
+            "rows of the frame was lost",
+        ),
+        ("java.io.FileNotFoundException: File file:/x does not exist", DataError, "a file of the input is gone"),
+        ("[FAILED_READ_FILE.PARQUET_COLUMN_DATA_TYPE_MISMATCH] ...", DataError, "do not have the same columns"),
+        ("java.lang.OutOfMemoryError: Java heap space", DataError, "more memory"),
+        ("ExecutorLostFailure (executor 1 exited caused by ...)", DataError, "lost its workers"),
+        ("Cannot call methods on a stopped SparkContext", DataError, "lost its workers"),
+        ("[PARQUET_TYPE_ILLEGAL] Illegal Parquet type: INT64 (TIMESTAMP(NANOS,true))", DataError, "does not read"),
+        ("something about Anna Maria, 47", DataError, "could not finish a step"),
+    ],
+)
+def test_failures_are_told_by_their_kind_and_quote_nothing(said, kind, means):
+    def work():
+        raise RuntimeError(said)
+
+    with pytest.raises(kind, match=means) as caught:
+        sessions.explain(work)
+    assert "Anna" not in str(caught.value)
+    assert caught.value.__context__ is None
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("kind", [DataError, UsageError, ShoalError])
+def test_an_error_of_a_worker_arrives_in_its_parts(kind):
+    sent = kind("what is wrong", came="x", allowed="y", fix="z")
+    wrapped = f"org.apache.spark.SparkException: Job aborted\n RuntimeError: {sessions.pack_error(sent)}\n at java.lang"
+    arrived = sessions.unpack_error(wrapped)
+    assert type(arrived) is kind
+    assert str(arrived) == str(sent)
+    assert sessions.unpack_error("nothing of ours") is None
