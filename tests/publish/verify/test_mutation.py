@@ -13,7 +13,7 @@ import pytest
 from tests.publish.verify.mutation import KINDS, MADE
 
 ROOT = Path(__file__).parents[3]
-CASES = 48
+CASES = 64
 """Of one process."""
 SENTENCES = {"sentence", "explanation", "not_promised", "how_to_verify", "claims", "theorems", "recoding_choice"}
 """What the one-file verifier does not compare, and says so."""

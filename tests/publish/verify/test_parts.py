@@ -83,6 +83,24 @@ def test_the_one_file_verifier_needs_nothing_of_ours(honest):
     assert (done.returncode, "table-parts (table.parquet): " in done.stdout) == (0, True)
 
 
+def test_of_a_sorted_sample_no_rows_are_kept(honest, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("rows of a sorted table are counted as they pass")
+
+    monkeypatch.setattr(verifier, "read_rows", refuse)
+    assert failed_alone(honest) == set()
+
+
+def test_classes_of_a_table_that_is_not_sorted_are_counted_wherever_their_rows_stand(tmp_path, honest):
+    folder = Path(shutil.copytree(honest, tmp_path / "out"))
+    exchange(folder)
+    write(folder, certificate(folder))
+    found = {check.id: check for check in verifier.verify(folder)}
+    before = {check.id: check for check in verifier.verify(honest)}
+    assert found["row-order"].agrees is False
+    assert found["class-size"] == before["class-size"]
+
+
 # --- forgeries ----------------------------------------------------------------------------------------------------------
 
 FIRST, SECOND, THIRD = (f"table.parquet/{part_name(number)}" for number in range(3))

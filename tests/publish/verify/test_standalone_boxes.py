@@ -84,7 +84,7 @@ def test_a_table_that_cannot_be_read_here_leaves_open_how_it_is_written_and_no_c
     def unread(folder, name):
         raise verifier.UnreadableError("a Parquet table needs pyarrow, which is not installed here")
 
-    monkeypatch.setattr(verifier, "read_rows", unread)
+    monkeypatch.setattr(verifier, "stream_runs", unread)
     saved, plan = told("1", [BoxAttribute("pay", "ordered", 101)], ROW)
     plan = plan._replace(release={"output": {"format": "parquet"}})
     table = {"file": "table.parquet", "columns": ["pay"], "shows": {"pay": verifier.BOX_SHOWS["ordered"]}}

@@ -78,7 +78,7 @@ from contextlib import closing, contextmanager  # noqa: E402
 from datetime import date, datetime  # noqa: E402
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext  # noqa: E402
 from fractions import Fraction  # noqa: E402
-from itertools import accumulate, combinations, groupby, product  # noqa: E402
+from itertools import accumulate, combinations, groupby, islice, product  # noqa: E402
 from math import comb, erfc, exp, gcd, isfinite, isnan, lgamma, log, log1p, sqrt  # noqa: E402
 from pathlib import Path, PurePosixPath  # noqa: E402
 from typing import Any, BinaryIO, Callable, NamedTuple, Optional  # noqa: E402
@@ -3205,23 +3205,35 @@ def files_of_table(folder: Path, name: str) -> list[str]:
     return found
 
 
-def read_rows(folder: Path, name: str) -> tuple[list[str], list[Any]]:
-    """The columns of a table, and its rows: the cells (None where one is missing), and how many equal rows follow each other.
+def stream_runs(folder: Path, name: str) -> Iterator[Any]:
+    """The columns of a table, then its rows: the cells (None where one is missing), and how many equal rows follow each other.
 
-    Of a Parquet table some rows are in memory at a time, and of equal rows that follow each other, in one part or in several,
-    one. ValueError for a file that is not written as we write it.
+    Nothing is kept: some rows of one part are in memory at a time. ValueError for a file that is not written as we write it.
     """
     if name.endswith(".parquet"):
-        return _read_parquet(folder, name)
+        yield from _parquet_runs(folder, name)
+        return
     with open_inside(folder, name) as file:
-        return _read_csv(file)
+        lines = _csv_records(file)
+        header = _csv_cells(next(lines, ""), single=False)
+        yield [cell if cell is not None else "" for cell in header]
+        for line, equal_lines in groupby(lines):
+            yield _csv_cells(line, single=len(header) == 1), sum(1 for _ in equal_lines)
 
 
-def _read_csv(file: BinaryIO) -> tuple[list[str], list[Any]]:
-    lines = _csv_records(file)
-    header = _csv_cells(next(lines, ""), single=False)
-    found = [(_csv_cells(line, single=len(header) == 1), sum(1 for _ in equal)) for line, equal in groupby(lines)]
-    return [cell if cell is not None else "" for cell in header], found
+def read_rows(folder: Path, name: str) -> tuple[list[str], list[Any]]:
+    """The columns of a table, and all its rows, as `stream_runs` gives them."""
+    runs = stream_runs(folder, name)
+    return next(runs), list(runs)
+
+
+def stream_rows(folder: Path, name: str) -> Iterator[Any]:
+    """The columns of a table, and then its rows one after another, none of which is kept; ValueError as in `stream_runs`."""
+    runs = stream_runs(folder, name)
+    yield next(runs)
+    for row, times in runs:
+        for _ in range(times):
+            yield row
 
 
 def _csv_records(file: BinaryIO) -> Iterator[str]:
@@ -3287,23 +3299,15 @@ def _quoted_cell(line: str, place: int) -> tuple[str, int]:
     return text, end + 1
 
 
-def _read_parquet(folder: Path, name: str) -> tuple[list[str], list[Any]]:
-    batches = _table_batches(folder, name)
-    names, found = next(batches), list[Any]()
-    for batch in batches:
-        _add_runs(batch, found)
-    return names, found
-
-
-def _stream_parquet(folder: Path, name: str) -> Iterator[Any]:
+def _parquet_runs(folder: Path, name: str) -> Iterator[Any]:
     batches = _table_batches(folder, name)
     yield next(batches)
+    found: list[Any] = []
     for batch in batches:
-        found: list[Any] = []
         _add_runs(batch, found)
-        for row, times in found:
-            for _ in range(times):
-                yield row
+        yield from found[:-1]
+        found = found[-1:]  # which may go on in the next batch, or in the next part
+    yield from found
 
 
 def _table_batches(folder: Path, name: str) -> Iterator[Any]:
@@ -3340,19 +3344,6 @@ def _parquet_batches(file: BinaryIO) -> Iterator[Any]:
             yield from table.iter_batches(1 << 16)
     except (ArrowException, OSError, OverflowError) as error:
         raise ValueError("a Parquet file that cannot be read") from error
-
-
-def stream_rows(folder: Path, name: str) -> Iterator[Any]:
-    """The columns of a table, and then its rows one after another, none of which is kept; ValueError as in `read_rows`."""
-    if name.endswith(".parquet"):
-        yield from _stream_parquet(folder, name)
-        return
-    with open_inside(folder, name) as file:
-        lines = _csv_records(file)
-        header = _csv_cells(next(lines, ""), single=False)
-        yield [cell if cell is not None else "" for cell in header]
-        for line in lines:
-            yield _csv_cells(line, single=len(header) == 1)
 
 
 def _add_runs(batch: Any, found: list[Any]) -> None:
@@ -3433,21 +3424,34 @@ def reading_checks(
 
     `unread` is the check that stays open where nothing here can read the format; classes have a size only where there is a k.
     """
+
+    def keep(runs: Iterable[Any]) -> Optional[list[Any]]:
+        found = list(runs)
+        return found if all(len(row) == len(columns) for row, _ in found) else None
+
+    return streaming_checks(folder, name, columns, keep, unread)
+
+
+def streaming_checks(
+    folder: Path, name: str, columns: list[str], keep: Callable[[Iterable[Any]], Any], unread: str = "class-size"
+) -> tuple[Any, list[Check]]:
+    """The same for what is kept of the rows: `keep` reads them all, and gives None where one has not these columns."""
     try:
-        header, rows = read_rows(folder, name)
+        runs = stream_runs(folder, name)
+        header, kept = next(runs), keep(runs)
     except UnreadableError as error:
         return None, [must(unread, None, str(error), about=name)]
     except BoundError:
         raise
     except (ValueError, UnicodeDecodeError):
         return None, [must("table-text", False, "the file is not written as tables are written", about=name)]
-    even = header == columns and all(len(row) == len(columns) for row, _ in rows)
+    even = header == columns and kept is not None
     checks = [
         must("table-text", True, "written as tables are written", about=name),
         must("table-columns", even, "as declared, in every row", about=name),
         must("table-notes", has_no_notes(folder, name), "nothing in the file beside its rows", about=name),
     ]
-    return (rows if even else None), checks
+    return (kept if even else None), checks
 
 
 SPELLINGS = {
@@ -3488,45 +3492,82 @@ def comparable(cell: Any, kind: str) -> Any:
 
 def are_sorted(rows: list[Any], kinds: list[str]) -> bool:
     """Whether rows are sorted by their own values, missing first, and equal rows stand together."""
-    keys = (
-        tuple((0, 0) if cell is None else (1, comparable(cell, kind)) for cell, kind in pairs(row, kinds))
-        for row, _ in rows
-    )
     before = None
-    for key in keys:
+    for row, _ in rows:
+        key = sort_key(row, kinds)
         if before is not None and not before < key:
             return False
         before = key
     return True
 
 
+def sort_key(row: Any, kinds: list[str]) -> Any:
+    """What rows are sorted by; ValueError, TypeError or KeyError for a cell that no table has."""
+    return tuple((0, 0) if cell is None else (1, comparable(cell, kind)) for cell, kind in pairs(row, kinds))
+
+
+class ClassSummary:
+    """What is kept of a table that is read class by class: the cells of each column, the smallest class, and whether rows are
+    sorted. In a sorted table the rows of a class follow each other, so classes need not be kept to be counted.
+    """
+
+    def __init__(self, runs: Iterable[Any], kinds: list[str]) -> None:
+        self.cells: list[set[Any]] = [set() for _ in kinds]
+        self.smallest: Optional[int] = None
+        self.even = self.in_order = True
+        before: Any = None
+        for row, times in runs:
+            self.even = self.even and len(row) == len(kinds)
+            if not self.even:
+                continue
+            for own, cell in zip(self.cells, row):
+                own.add(cell)
+            self.smallest = times if self.smallest is None else min(self.smallest, times)
+            try:
+                key = sort_key(row, kinds) if self.in_order else None
+                self.in_order = self.in_order and (before is None or before < key)
+                before = key
+            except (ValueError, TypeError, KeyError):
+                self.in_order = False
+
+
+def smallest_class(folder: Path, name: str) -> Optional[int]:
+    """How many rows the smallest class of a table has that is not sorted, where rows of a class may stand anywhere."""
+    classes: Counter[Any] = Counter()
+    for row, times in read_rows(folder, name)[1]:
+        classes[row] += times
+    return min(classes.values(), default=None)
+
+
 def table_checks(folder: Path, table: dict[str, Any], k: int) -> Iterator[Check]:
     """A published table: its columns, its classes, its labels, its order and its boxes."""
     name, columns = table["file"], table["columns"]
     rules = {column: read_json(folder, table["recoding"][column]) for column in columns}
-    rows, read = reading_checks(folder, name, columns)
-    yield from read
-    if rows is None:
-        yield from box_checks(folder, table, rules, set())
-        return
-    classes: Counter[Any] = Counter()
-    for row, times in rows:
-        classes[row] += times
-    smallest = min(classes.values(), default=k)
-    yield must("class-size", smallest >= k, f"the smallest class has {smallest} rows, k = {k}", about=name)
     kinds = [rules[column]["type"] if rules[column]["kind"] == "keep" else "text" for column in columns]
+
+    def keep(runs: Iterable[Any]) -> Optional[ClassSummary]:
+        found = ClassSummary(runs, kinds)
+        return found if found.even else None
+
+    summary, read = streaming_checks(folder, name, columns, keep)
+    yield from read
+    if summary is None:
+        yield from box_checks(folder, table, rules, ())
+        return
+    found = summary.smallest if summary.in_order else smallest_class(folder, name)
+    smallest = k if found is None else found
+    yield must("class-size", smallest >= k, f"the smallest class has {smallest} rows, k = {k}", about=name)
     all_known = True
     for place, (column, kind) in enumerate(pairs(columns, kinds)):
         detail = f"every label in {name} is one that its rule can show"
         try:
-            known: Optional[bool] = can_show(rules[column], kind, {row[place] for row in classes})
+            known: Optional[bool] = can_show(rules[column], kind, summary.cells[place])
         except UnreadableError as error:
             known, detail = None, str(error)
         all_known = all_known and known is not False
         yield must("labels", known, detail, about=column)
-    in_order = all_known and are_sorted(rows, kinds)
-    yield must("row-order", in_order, "sorted by their own values", about=name)
-    yield from box_checks(folder, table, rules, set(classes))
+    yield must("row-order", all_known and summary.in_order, "sorted by their own values", about=name)
+    yield from box_checks(folder, table, rules, (row for row, _ in islice(stream_runs(folder, name), 1, None)))
 
 
 def can_show(rule: dict[str, Any], kind: str, found: set[Any]) -> bool:
@@ -3572,7 +3613,7 @@ def is_masked(label: str, rule: dict[str, Any]) -> bool:
     return bool(hidden == letter * len(hidden))
 
 
-def box_checks(folder: Path, table: dict[str, Any], rules: dict[str, Any], shown: set[Any]) -> Iterator[Check]:
+def box_checks(folder: Path, table: dict[str, Any], rules: dict[str, Any], shown: Iterable[Any]) -> Iterator[Check]:
     """Whether the boxes divide the declared domain, every published row is one of them, and their list is sorted."""
     if table["boxes"] is None:
         return
@@ -3584,7 +3625,9 @@ def box_checks(folder: Path, table: dict[str, Any], rules: dict[str, Any], shown
     whole_rows = all(len(box) == len(header) and None not in box for box in boxes)
     listed = whole_rows and header == table["columns"] and all(times == 1 for _, times in rows)
     listed = listed and boxes == sorted(set(boxes))
-    yield must("boxes", listed and shown <= set(boxes), "every row is in one, and each is listed once", about=name)
+    known = set(boxes)
+    inside = listed and all(row in known for row in shown)
+    yield must("boxes", inside, "every row is in one, and each is listed once", about=name)
     sides, whole = [], []
     for place, column in enumerate(table["columns"]):
         rule = rules[column]
