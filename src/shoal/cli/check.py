@@ -74,7 +74,7 @@ def check(
     with progress.stages() as stage, show_rejected(data, asked.schema, show=show_values):
         found = observe(
             data, asked, levels=_levels(levels), lenient=lenient, recursive_c=float(numbers.read_number(c, "c")),
-            engine=open_engine(stage=stage), stage=stage,
+            engine=open_engine(stage=stage, counted=True), stage=stage,
         )  # fmt: skip
     place = (
         None if published else record_look(asked.dataset, "check", lock=asked.confirmed_lock().sha256, ledger=ledger)

@@ -250,11 +250,12 @@ ENGINES = ("duckdb",)
 """The names that `open_engine` accepts."""
 
 
-def open_engine(engine: str | Engine = "duckdb", stage: Stage = silent) -> Engine:
+def open_engine(engine: str | Engine = "duckdb", stage: Stage = silent, *, counted: bool = False) -> Engine:
     """Give the engine of this name with its usual settings, or the engine itself where one is handed in.
 
     Arguments  `engine`: "duckdb", or a value that fulfils the `Engine` protocol, such as `DuckDB(memory="4GB")`;
-               `stage`: is told how far reading a table has come, where the engine is named
+               `stage`: is told how far reading a table has come, where the engine is named; `counted`: rows will be counted by
+               their values and little else asked of them, so that the engine may hold them in another form
     Raises     UsageError where the name is not in `ENGINES`
 
     >>> open_engine("duckdb").name
@@ -266,7 +267,7 @@ def open_engine(engine: str | Engine = "duckdb", stage: Stage = silent) -> Engin
         raise UsageError("no such engine", came=engine, allowed=", ".join(ENGINES))
     from shoal.engine.duckdb.engine import DuckDB
 
-    return DuckDB(stage=stage)
+    return DuckDB(stage=stage, counted=counted)
 
 
 def bound_contributions(table: Table, unit: Unit, words: RowWords, theorem: str) -> Table:
