@@ -51,7 +51,9 @@ def tables():
         yield "Adult 100 times, CSV", FOLDER / "adult100.csv", policy, 2.5
         yield "Adult 100 times, Parquet", FOLDER / "adult100.parquet", policy, 2.5
     policy = Policy.load(write_policy(FOLDER / "visits", force=True))
-    yield "visits, 3,000,000 rows, Parquet", write_visits(FOLDER / "v3.parquet", 3_000_000, 1, force=True), policy, None
+    for kind, target in (("CSV", 2.5), ("Parquet", None)):
+        data = write_visits(FOLDER / f"v3.{kind.lower()}", 3_000_000, 1, force=True)
+        yield f"visits, 3,000,000 rows, {kind}", data, policy, target
 
 
 def main():

@@ -78,7 +78,7 @@ def check(
     with progress.stages() as stage, show_rejected(data, asked.schema, show=show_values):
         found = observe(
             data, asked, levels=_levels(levels), lenient=lenient, recursive_c=float(numbers.read_number(c, "c")),
-            engine=named_engine(engine, spark_master, spark_conf, stage), stage=stage,
+            engine=named_engine(engine, spark_master, spark_conf, stage, counted=True), stage=stage,
         )  # fmt: skip
     place = (
         None if published else record_look(asked.dataset, "check", lock=asked.confirmed_lock().sha256, ledger=ledger)

@@ -257,12 +257,15 @@ ENGINES = ("duckdb", "spark")
 """The names that `open_engine` accepts."""
 
 
-def open_engine(engine: str | Engine = "duckdb", stage: Stage = silent, data: object = None) -> Engine:
+def open_engine(
+    engine: str | Engine = "duckdb", stage: Stage = silent, data: object = None, *, counted: bool = False
+) -> Engine:
     """Give the engine of this name with its usual settings, or the engine itself where one is handed in.
 
     Arguments  `engine`: "duckdb" or "spark", or a value that fulfils the `Engine` protocol, such as `DuckDB(memory="4GB")` or
                `Spark(master="spark://host:7077")`; `stage`: is told how far reading a table has come, where the engine is named;
-               `data`: what will be read: a DataFrame of Spark is read by Spark, whatever engine is named
+               `data`: what will be read: a DataFrame of Spark is read by Spark, whatever engine is named; `counted`: rows will
+               be counted by their values and little else asked of them, so that the engine may hold them in another form
     Raises     UsageError where the name is not in `ENGINES`
 
     >>> open_engine("duckdb").name
@@ -278,7 +281,7 @@ def open_engine(engine: str | Engine = "duckdb", stage: Stage = silent, data: ob
         return Spark(stage=stage)
     from shoal.engine.duckdb.engine import DuckDB
 
-    return DuckDB(stage=stage)
+    return DuckDB(stage=stage, counted=counted)
 
 
 def is_spark_frame(data: object) -> bool:

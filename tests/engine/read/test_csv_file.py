@@ -6,6 +6,7 @@ import contextlib
 import csv
 import io
 import itertools
+from unittest.mock import patch
 
 import pytest
 from hypothesis import example, given, settings
@@ -137,6 +138,19 @@ def test_the_structure_check_does_not_see_where_blocks_end(text, cuts):
             said.append(check_structure(blocks, ",", '"', 2, "t"))
         except DataError as error:
             said.append(error.wrong)
+    assert said[0] == said[1]
+
+
+@given(text=st.text(alphabet="a,;\n", max_size=60), cut=st.integers(0, 60), fields=st.integers(1, 3))
+@settings(max_examples=200)
+def test_a_block_without_quotes_is_checked_as_any_other(text, cut, fields):
+    content, said = text.encode(), []
+    for plain in (True, False):
+        try:
+            with patch.object(csv_file, "PIECE", 7), patch.object(csv_file._Walk, "between_cells", plain):
+                said.append(check_structure([content[:cut], content[cut:]], ",", '"', fields, "t"))
+        except DataError as error:
+            said.append(str(error))
     assert said[0] == said[1]
 
 

@@ -58,12 +58,14 @@ def check(
         raise UsageError("the policy names no quasi-identifier", fix="give at least one attribute the role quasi")
     asked = (*schema.quasi, *schema.confidential)
     chosen = {name: _level(schema, name, level) for name, level in (levels or {}).items()}
-    table, labels = open_labelled(open_engine(engine, data=data), data, replace(schema, attributes=asked), chosen)
+    opened = open_engine(engine, data=data, counted=True)
+    table, labels = open_labelled(opened, data, replace(schema, attributes=asked), chosen)
     names = [attribute.name for attribute in asked]
     if chosen:
         table = table.recode({name: chosen.get(name, ValueLevel()) for name in names})
     stage("counting classes")
     counts = table.count_by(names)
+    del table  # what was read takes memory, and the counts are all that is needed
     return observe(
         counts, Schema(asked), lenient=lenient, recursive_c=recursive_c, levels=levels, labels=labels, stage=stage
     )

@@ -128,10 +128,15 @@ class ClassDistributions:
         """q: the share of the value in the whole table."""
         return np.asarray((self.overall / self.overall.sum())[self.values])
 
-    def condense(self) -> ClassDistributions:
-        """Keep classes with one value once for each value: all measures are equal for them, and in raw tables most are such."""
+    def condense(self, others: Ints | None = None) -> ClassDistributions:
+        """Keep classes with one value once for each value: all measures are equal for them, and in raw tables most are such.
+
+        `others` are the values of more such classes, which were left out.
+        """
         mixed = self.width > 1
         shown = np.zeros(len(self.overall), dtype=np.bool_)
+        if others is not None:
+            shown[others] = True
         shown[self.values[self.starts[~mixed]]] = True
         alone = np.flatnonzero(shown)
         kept = np.repeat(mixed, self.width)
@@ -199,6 +204,42 @@ def classes_of(quasi: Sequence[Codes], tuples: int) -> Ints:
 
 def by_class(owner: Ints, column: EncodedColumn, counts: Ints) -> ClassDistributions:
     """Give the distribution of one confidential attribute in each class."""
-    overall = np.zeros(column.count, dtype=np.int64)
-    np.add.at(overall, column.codes, counts)
-    return gather(owner, column.codes, counts, overall)
+    return gather(owner, column.codes, counts, _overall(column, counts))
+
+
+@dataclass(frozen=True)
+class CondensedClasses:
+    """What measures need of the classes of a table: their distributions, those with one value once for each value, and how many
+    classes have one value only, with their rows.
+    """
+
+    distributions: ClassDistributions
+    homogeneous: int
+    homogeneous_rows: int
+
+
+def condense_classes(starts: Ints, column: EncodedColumn, counts: Ints, rows: Ints) -> CondensedClasses:
+    """Give the classes of one confidential attribute, condensed; class i has the tuples from `starts[i]` on, and `rows[i]` rows.
+
+    In raw tables most classes have one tuple, so one value: nothing of them is sorted.
+    """
+    tuples = np.diff(np.append(starts, len(counts)))
+    single = tuples == 1
+    kept = np.repeat(~single, tuples)
+    several = tuples[~single]
+    overall = _overall(column, counts)
+    none = np.zeros(0, dtype=np.int64)
+    found = ClassDistributions(none, none, none, overall)
+    if len(several):
+        found = gather(np.repeat(np.arange(len(several)), several), column.codes[kept], counts[kept], overall)
+    one = found.width == 1
+    return CondensedClasses(
+        found.condense(column.codes[starts[single]]),
+        int(single.sum() + one.sum()),
+        int(rows[single].sum() + rows[~single][one].sum()),
+    )
+
+
+def _overall(column: EncodedColumn, counts: Ints) -> Ints:
+    """How many rows have each value; sums below 2^53 are exact in the floats that bincount adds in."""
+    return np.bincount(column.codes, weights=counts, minlength=column.count).astype(np.int64)

@@ -28,11 +28,13 @@ import numpy as np
 from shoal.assess.disclosure.classes import (
     Array,
     ClassDistributions,
+    CondensedClasses,
     EncodedColumn,
     Floats,
     Ints,
     by_class,
     classes_of,
+    condense_classes,
     encode,
     has_order,
     hides,
@@ -202,6 +204,7 @@ def observe(
                 attribute,
                 encode(values, codes, order_of(attribute, values)),
                 owner,
+                starts,
                 counts.counts,
                 rows,
                 matching,
@@ -217,25 +220,29 @@ def _attribute(
     attribute: Attribute,
     coded: EncodedColumn,
     owner: Ints,
+    starts: Ints,
     counts: Ints,
     rows: Ints,
     matching: MatchingRows | None,
     c: float,
 ) -> Confidential:
     """Measure one confidential attribute, over classes or, under lenient matching, over the rows that match each tuple."""
-    shares = by_class(owner, coded, counts)
     levels = _heights(attribute, coded)
     is_ordered = has_order(coded.values) or order_of(attribute, coded.values) is not None
-    blocks: Iterable[tuple[Ints, ClassDistributions]]
-    blocks = [(np.arange(len(rows)), shares)] if matching is None else matching.blocks(shares)
     found: list[Measures] = []
     single = single_rows = 0
     name = "ordered" if is_ordered else "hierarchical" if levels is not None else "equal"
-    for members, whole in blocks:
-        homogeneous = distinct_l(whole) == 1
-        single += int(np.count_nonzero(homogeneous))
-        single_rows += int(rows[members[homogeneous]].sum())
-        block = whole.condense()
+    blocks: Iterable[CondensedClasses] = (
+        [condense_classes(starts, coded, counts, rows)]
+        if matching is None
+        else (
+            _condensed_block(whole, rows[members]) for members, whole in matching.blocks(by_class(owner, coded, counts))
+        )
+    )
+    for condensed in blocks:
+        block = condensed.distributions
+        single += condensed.homogeneous
+        single_rows += condensed.homogeneous_rows
         equal = float(t_equal(block).max())
         ordered = float(t_ordered(block).max()) if is_ordered else None
         tree = float(t_hierarchical(block, levels).max()) if levels is not None else None
@@ -257,6 +264,12 @@ def _attribute(
             )
         )
     return Confidential(attribute.name, coded.count, name, Measures.worst(found), single, single_rows)
+
+
+def _condensed_block(whole: ClassDistributions, rows: Ints) -> CondensedClasses:
+    """Condense distributions whose classes have so many rows of their own."""
+    homogeneous = distinct_l(whole) == 1
+    return CondensedClasses(whole.condense(), int(np.count_nonzero(homogeneous)), int(rows[homogeneous].sum()))
 
 
 def _heights(attribute: Attribute, coded: EncodedColumn) -> list[Ints] | None:

@@ -30,7 +30,9 @@ def engine_options(function: F) -> F:
     )(function)  # fmt: skip
 
 
-def named_engine(engine: str, master: str | None, settings: Sequence[str], stage: Stage) -> Engine:
+def named_engine(
+    engine: str, master: str | None, settings: Sequence[str], stage: Stage, *, counted: bool = False
+) -> Engine:
     """Give the engine that the options name; UsageError where options of Spark are given without it, or cannot be read."""
     from shoal.engine.base import open_engine
 
@@ -39,7 +41,7 @@ def named_engine(engine: str, master: str | None, settings: Sequence[str], stage
             raise UsageError(
                 "settings of Spark are for the engine spark", came=f"--engine {engine}", fix="add --engine spark"
             )
-        return open_engine(engine, stage)
+        return open_engine(engine, stage, counted=counted)
     from shoal.engine.spark.engine import Spark
 
     found: dict[str, str] = {}

@@ -18,7 +18,7 @@ from shoal.engine.grouped import CodedRows, Rows
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from shoal.engine.duckdb.engine import Connection
+    from shoal.engine.duckdb.engine import CodedInput, Connection
 
 SMALL = 1 << 23
 """Up to so many cells are fetched as they are, by one query; more are looked up where they lie and never held."""
@@ -65,6 +65,18 @@ def read_codes(
     finally:
         for name, _ in stored.values():
             connection.drop(name)
+
+
+def read_coded_input(connection: Connection, coded: CodedInput, parts: Sequence[tuple[int, Column]]) -> CodedRows:
+    """Read some columns of an input whose texts are numbered as codes; each part is the column's position and meaning."""
+    pairs = [encode(connection.arrow(coded.values[i])["v"], part.type) for i, part in parts]
+    code_of = [(codes + 1).astype(np.min_scalar_type(len(values))) for values, codes in pairs]
+    columns = [coded.columns[i].parts for i, _ in parts]
+    batches = (
+        ([of.take(numbers) for of, numbers in zip(code_of, some, strict=True)], None)
+        for some in zip(*columns, strict=True)
+    )
+    return CodedRows(tuple(values for values, _ in pairs), batches)
 
 
 def _batches(connection: Connection, query: str, columns: int, carried: Carried) -> Generator[Rows]:

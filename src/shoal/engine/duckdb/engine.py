@@ -20,6 +20,7 @@ from shoal.engine.arrow_array import bytes_array, number_array, number_values, t
 from shoal.engine.base import Array, RowMask, RowWords, Table
 from shoal.engine.column import DTYPES, Column, arrow_type
 from shoal.engine.duckdb import sql
+from shoal.engine.duckdb.coded_text import CodedText, TextCoder
 from shoal.engine.duckdb.held_signals import HeldSignals
 from shoal.engine.duckdb.table import DuckDBTable
 from shoal.engine.read.input import Input, open_input
@@ -38,6 +39,10 @@ PART = 1 << 20
 """Rows of a stream that are stored at a time; fewer are stored as they are."""
 PACKED = "packed"
 """The database in memory whose tables are packed."""
+CODED = 1 << 17
+"""Rows of text from which on texts are numbered; fewer are stored as they are."""
+WEIGHT = "CAST(sum(n) AS BIGINT)"
+"""The rows of some texts."""
 TOGETHER = 16
 """Columns whose distinct values are found in one pass."""
 T = TypeVar("T")
@@ -48,7 +53,8 @@ class DuckDB:
     """The DuckDB engine: each table that it opens has its own connection, memory limit and temporary folder.
 
     Arguments  `memory`: how much memory DuckDB may use, such as "4GB"; `threads`: how many threads, or None for DuckDB's choice;
-               `stage`: is told how far reading a table has come
+               `stage`: is told how far reading a table has come; `counted`: rows are counted by their values and little else
+               is asked of them, so the rows of a large file of text are held as the numbers of their texts
     Raises     nothing by itself; `scan` raises what `Engine.scan` says
 
     >>> import pyarrow as pa
@@ -64,13 +70,31 @@ class DuckDB:
     name: str = "duckdb"
     is_local: bool = True
     stage: Stage = field(default=silent, compare=False, repr=False)
+    counted: bool = False
 
     def scan(self, data: object, schema: Schema) -> Table:
         opened = open_input(data, schema, self.stage)
         alone = 1 if opened.rows < FEW else None  # a small table is done before a second thread has begun
-        connection = Connection(opened, self.memory, self.threads or alone, self.stage)
+        connection = Connection(opened, self.memory, self.threads or alone, self.stage, counted=self.counted)
         columns = tuple(Column(attribute.name, attribute.type) for attribute in connection.input.attributes)
         return DuckDBTable(connection, schema, columns, connection.check_input(), dense=True)
+
+
+@dataclass(frozen=True)
+class CodedInput:
+    """The rows of the input as numbers of texts; `query` is the input's, `values[i]` gives the values of column i by number."""
+
+    query: str
+    values: list[str]
+    columns: list[CodedText]
+
+
+@dataclass(frozen=True)
+class _StoredTexts:
+    """The table that holds the different texts of a column as values, and the numbers of the rows."""
+
+    name: str
+    column: CodedText
 
 
 class Connection:
@@ -78,12 +102,16 @@ class Connection:
     gone.
     """
 
-    def __init__(self, opened: Input, memory: str, threads: int | None, stage: Stage = silent) -> None:
+    def __init__(
+        self, opened: Input, memory: str, threads: int | None, stage: Stage = silent, *, counted: bool = False
+    ) -> None:
         self.input = opened
+        self._counted = counted
         self._memory = memory
         self._numbers = itertools.count()
         self.stage = stage
         self._stream = _Stream(opened, stage)
+        self.coded: CodedInput | None = None
         self._spill = _make_spill_folder()
         self.folder = str(self._spill.path)
         self._connection: Any = None
@@ -343,26 +371,30 @@ class Connection:
         shown = [f"{value} AS v{i}" for i, (value, _) in enumerate(read)]
         shown += [f"{wrong} AS u{i}" for i, (_, wrong) in enumerate(read) if wrong != sql.NEVER]
         typed = f"SELECT {', '.join([*shown, 'r'])} FROM stream"
-        if not self.input.in_memory:
+        coded = self._code_texts(read)
+        if coded is not None:
+            typed = self._store_coded(coded)
+        elif not self.input.in_memory:
             # A file or a database is read once, and what was checked is what is used afterwards. It spills if it is large.
             typed = f"SELECT * FROM {self.store_stream(typed)}"
-        outside = [self._outside(f"v{i}", attribute, typed) for i, attribute in enumerate(attributes)]
-        counted = ["count(*)"]
+        sources = [typed for _ in attributes] if coded is None else [f"FROM {each.name}" for each in coded]
+        outside = [
+            self._outside(f"v{i}", attribute, sources[i], "count(*)" if coded is None else WEIGHT)
+            for i, attribute in enumerate(attributes)
+        ]
+        asked = []
         for i, attribute in enumerate(attributes):
             out, rows = outside[i]
             final = sql.apply_outside_rule(f"v{i}", attribute, out)
-            counted.append("0" if read[i][1] == sql.NEVER else f"count_if(u{i})")
-            counted.append(f"count_if({final} IS NULL)" if attribute.missing is Missing.REFUSE else "0")
-            counted.append("0" if out == sql.NEVER else f"count_if({out})" if rows is None else str(rows))
-        # A column that nothing is asked about is read all the same: a broken page shows here, not later.
-        counted += [f"max(hash(v{i}))" for i in range(len(attributes))]
+            asked.append("FALSE" if read[i][1] == sql.NEVER else f"u{i}")
+            asked.append(f"{final} IS NULL" if attribute.missing is Missing.REFUSE else "FALSE")
+            asked.append("FALSE" if out == sql.NEVER or rows is not None else out)
         self.stage("checking the rows")
-        found = self._attempt(
-            lambda: self._connection.execute(f"SELECT {', '.join(counted)} FROM ({typed})").fetchall()[0]
-        )
-        if found[0] != self.input.rows:
-            raise DataError("the table has another number of rows than its file says", came=self.input.name)
-        findings = [ViolationCounts(attribute, *found[3 * i + 1 : 3 * i + 4]) for i, attribute in enumerate(attributes)]
+        found = self._count_violations(typed, asked) if coded is None else self._count_coded(coded, asked)
+        findings = [
+            ViolationCounts(attribute, found[3 * i], found[3 * i + 1], found[3 * i + 2] if rows is None else rows)
+            for i, (attribute, (_, rows)) in enumerate(zip(attributes, outside, strict=True))
+        ]
         finals = [sql.apply_outside_rule(f"v{i}", attribute, outside[i][0]) for i, attribute in enumerate(attributes)]
 
         def rows_of(place: int, violation: Violation) -> list[int]:
@@ -379,15 +411,90 @@ class Connection:
             sql.apply_outside_rule(f"v{i}", finding.attribute, outside[i][0]) if finding.outside else f"v{i}"
             for i, finding in enumerate(findings)
         ]
-        return f"SELECT {', '.join(f'{value} AS c{i}' for i, value in enumerate(settled))}, r FROM ({typed})"
+        query = f"SELECT {', '.join(f'{value} AS c{i}' for i, value in enumerate(settled))}, r FROM ({typed})"
+        if coded is not None:
+            values = [
+                f"SELECT {value} AS v FROM {each.name} ORDER BY k" for value, each in zip(settled, coded, strict=True)
+            ]
+            self.coded = CodedInput(query, values, [each.column for each in coded])
+        return query
 
-    def _outside(self, v: str, attribute: Attribute, typed: str) -> tuple[str, int | None]:
+    def _count_violations(self, typed: str, asked: Sequence[str]) -> Sequence[int]:
+        """Count the rows for which each condition holds; DataError where there are not as many rows as the file says."""
+        # A column that nothing is asked about is read all the same: a broken page shows here, not later.
+        every = [f"max(hash(v{i}))" for i in range(len(self.input.attributes))]
+        counted = ["count(*)", *("0" if each == sql.NEVER else f"count_if({each})" for each in asked), *every]
+        found = self._attempt(
+            lambda: self._connection.execute(f"SELECT {', '.join(counted)} FROM ({typed})").fetchall()[0]
+        )
+        if found[0] != self.input.rows:
+            raise DataError("the table has another number of rows than its file says", came=self.input.name)
+        return list(found[1 : len(asked) + 1])
+
+    # --- rows of text ------------------------------------------------------------------------------------------
+
+    def _code_texts(self, read: Sequence[tuple[str, str]]) -> list[_StoredTexts] | None:
+        """Read a file of text as the numbers of its texts, and each different text as its declared type.
+
+        None where more is asked than counts (values are looked up by each query), where the input is another, has few rows, or
+        has a column with too many different texts: it is stored as it is.
+        """
+        if (
+            not (self._counted and self.input.from_files)
+            or self.input.rows < CODED
+            or any(str(kind) != "string" for kind in self.input.kinds)
+        ):
+            return None
+        coder = TextCoder(len(read))
+        for batch in self._stream._number_rows():  # one by one: an interrupt waits for a batch, and not for the file
+            self._attempt(lambda batch=batch: coder.add(batch))  # type: ignore[misc]
+            if coder.is_large:
+                return None
+        self._attempt(coder.end)
+        if coder.is_large:
+            return None
+        return [self._store_texts_read(i, column, *read[i]) for i, column in enumerate(coder.columns)]
+
+    def _store_texts_read(self, i: int, column: CodedText, value: str, wrong: str) -> _StoredTexts:
+        """Store the different texts of a column by number (k), as values, whether they do not read as one, and their rows (n)."""
+        import pyarrow as pa
+
+        given = pa.table({f"s{i}": column.texts_and_missing(), "n": pa.array(column.counts())})
+        given = given.append_column("k", pa.array(np.arange(given.num_rows), pa.uint32()))
+        unread = "" if wrong == sql.NEVER else f", {wrong} AS u{i}"
+        return _StoredTexts(self.store_arrow(given, f"SELECT k, n, {value} AS v{i}{unread} FROM given"), column)
+
+    def _store_coded(self, coded: Sequence[_StoredTexts]) -> str:
+        """Store the numbers of the texts of every row, and give the query for the values."""
+        import pyarrow as pa
+
+        names = sql.names(len(coded), "k")
+        numbers = [pa.chunked_array(each.column.parts, pa.from_numpy_dtype(each.column.number_type)) for each in coded]
+        rows = pa.table([*numbers, pa.array(np.arange(self.input.rows))], names=[*names, "r"])
+        stored = self.store_arrow(rows, "SELECT * FROM given")
+        shown = ", ".join(f"d{i}.* EXCLUDE (k, n)" for i in range(len(coded)))
+        joins = " ".join(f"JOIN {each.name} d{i} ON d{i}.k = t.k{i}" for i, each in enumerate(coded))
+        return f"SELECT {shown}, t.r FROM {stored} t {joins}"
+
+    def _count_coded(self, coded: Sequence[_StoredTexts], asked: Sequence[str]) -> list[int]:
+        """Count the rows for which each condition holds, three for each column, by the different texts of the column."""
+        found: list[int] = []
+        for i, each in enumerate(coded):
+            counted = [f"CAST(coalesce(sum(n) FILTER (WHERE {one}), 0) AS BIGINT)" for one in asked[3 * i : 3 * i + 3]]
+            row = self.arrow(
+                f"SELECT {', '.join(f'{one} AS x{at}' for at, one in enumerate(counted))} FROM {each.name}"
+            )
+            found += [int(column[0].as_py()) for column in row.columns]
+        return found
+
+    def _outside(self, v: str, attribute: Attribute, typed: str, count: str) -> tuple[str, int | None]:
         """Give the SQL that says whether a value lies outside its domain, and in how many rows one does where that is known."""
         domain = attribute.domain
         if isinstance(domain, Values):
             return sql.outside(v, attribute, self.store_texts(list(domain.values)), inside=True), None
         if isinstance(domain, Pattern):
-            wrong, rows = self._mismatches(domain, v, typed, collect=None if is_tolerated(attribute) else LOOKED_AT)
+            most = None if is_tolerated(attribute) else LOOKED_AT
+            wrong, rows = self._mismatches(domain, v, typed, count, collect=most)
             return sql.outside(v, attribute, self.store_texts(wrong), inside=False), rows
         return sql.outside(v, attribute, None, inside=True), None
 
@@ -396,14 +503,16 @@ class Connection:
         found = self.arrow(f"SELECT r FROM ({typed}) WHERE {wrong} ORDER BY r LIMIT {LOOKED_AT}")
         return [int(number) for number in found["r"].to_pylist()]
 
-    def _mismatches(self, domain: Pattern, v: str, typed: str, *, collect: int | None) -> tuple[list[str], int]:
+    def _mismatches(
+        self, domain: Pattern, v: str, typed: str, count: str, *, collect: int | None
+    ) -> tuple[list[str], int]:
         """Find the texts that do not match the pattern, with Python's regular expressions, and in how many rows they occur.
 
         Of texts that are refused anyway, no more are collected than a message needs.
         """
         wrong: list[str] = []
         rows = 0
-        query = f"SELECT CAST({v} AS VARCHAR) AS v, count(*) AS n FROM ({typed}) WHERE {v} IS NOT NULL GROUP BY 1"
+        query = f"SELECT CAST({v} AS VARCHAR) AS v, {count} AS n FROM ({typed}) WHERE {v} IS NOT NULL GROUP BY 1"
         for batch in self.batches(query):
             texts = text_values(batch["v"])
             bad = ~domain.inside(texts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -42,7 +42,7 @@ from shoal.engine.column import (
 )
 from shoal.engine.digest import Contents, Digest
 from shoal.engine.duckdb import sql
-from shoal.engine.duckdb.codes import read_codes
+from shoal.engine.duckdb.codes import read_coded_input, read_codes
 from shoal.engine.grouped import CodedRows, GroupedTable, count_rows, relabel_rows
 from shoal.engine.read.storage import WORDS
 from shoal.engine.tuple_counts import CodeTable, ColumnAtLevel, TupleCounter, passes, refuse_requests
@@ -357,6 +357,10 @@ class DuckDBTable:
         return self.columns.index(name)
 
     def _codes_of(self, columns: Sequence[str]) -> AbstractContextManager[CodedRows]:
+        coded = self.connection.coded
+        if coded is not None and coded.query == self.query:  # all rows of the input as they are: nothing is looked up
+            places = [self._index(name) for name in columns]
+            return nullcontext(read_coded_input(self.connection, coded, [(i, self.parts[i]) for i in places]))
         parts = [(f"c{self._index(name)}", self._part(name)) for name in columns]
         return read_codes(self.connection, self.query, parts, "n" if self.counted else None)
 

@@ -51,9 +51,15 @@ class CsvStructure:
 def check_structure(blocks: Iterable[bytes], delimiter: str, quote: str | None, fields: int, name: str) -> CsvStructure:
     """Check every byte of UTF-8 text (without a byte order mark); DataError at the first fault of structure."""
     walk = _Walk(_table(delimiter, quote), fields, name)
+    rare = [sign.encode() for sign in (quote, "\r", "\0") if sign is not None]
     for block in blocks:
-        if block:
-            walk.step(np.frombuffer(block, dtype=np.uint8))
+        if not block:
+            continue
+        letters = np.frombuffer(block, dtype=np.uint8)
+        if walk.between_cells and not any(sign in block for sign in rare):
+            walk.step_plain(letters)
+        else:
+            walk.step(letters)
     return walk.end()
 
 
@@ -86,6 +92,33 @@ class _Walk:
     crs: int = 0  # line ends that begin with a CR
     pairs: int = 0  # those of them that are CR LF
     lfs: int = 0  # line ends that are an LF
+
+    @property
+    def between_cells(self) -> bool:
+        """Whether neither a quote nor a CR LF may go on in the next block."""
+        return not self.inside and not self.closing and self.last not in (QUOTE, CR)
+
+    def step_plain(self, block: Bytes) -> None:
+        """Do what `step` does for a block without quotes, CRs and NUL bytes: every delimiter and every LF is what it seems."""
+        signs = [byte for byte in range(256) if self.table[byte] in (DELIMITER, LF)]
+        for first in range(0, len(block), PIECE):
+            piece = block[first : first + PIECE]
+            found = np.zeros(len(piece), dtype=np.bool_)
+            for sign in signs:
+                found |= piece == sign
+            at = np.flatnonzero(found)
+            ends = np.flatnonzero(self.table[piece[at]] == LF)
+            stops = at[ends] + self.offset + first
+            self.lfs += len(stops)
+            if len(stops):
+                delimiters = np.diff(ends, prepend=-1) - 1
+                delimiters[0] += self.delimiters
+                self._count(np.concatenate([[self.start], stops[:-1] + 1]), stops, delimiters)
+                self.start, self.delimiters = int(stops[-1]) + 1, len(at) - 1 - int(ends[-1])
+            else:
+                self.delimiters += len(at)
+        self.last = int(self.table[block[-1]])
+        self.offset += len(block)
 
     def step(self, block: Bytes) -> None:
         meaning = self.table[block]
@@ -196,6 +229,8 @@ class _Walk:
 
 
 BLOCK = 1 << 22
+PIECE = 1 << 18
+"""Bytes that are looked at together: what lies between stays in the cache."""
 LONGEST_HEADER = 1 << 24
 """Letters that a header line may have; a file whose first line is longer is no table with a header."""
 
@@ -238,7 +273,9 @@ class CsvFile:
             if self.encoding == "utf-8" and not self.structure.multiline and not is_packed(self.path)
             else pa.PythonFile(_Utf8File(self.path, self.encoding)),
             read_options=arrow_csv.ReadOptions(
-                column_names=names, block_size=max(BLOCK, 2 * self.structure.longest + 1024)
+                use_threads=False,  # the streaming reader parses one block after the other anyway
+                column_names=names,
+                block_size=max(BLOCK, 2 * self.structure.longest + 1024),
             ),
             parse_options=arrow_csv.ParseOptions(
                 delimiter=self.delimiter,
@@ -347,6 +384,10 @@ def utf8_blocks(path: Path, encoding: str, stage: Stage = silent) -> Iterator[by
     decoder = codecs.getincrementaldecoder(encoding)()
     first = True
     for block in itertools.chain(blocks_of(path, BLOCK, stage), (b"",)):
+        if encoding == "utf-8" and block.isascii() and not decoder.getstate()[0]:
+            first = first and not block
+            yield block
+            continue
         try:
             text = decoder.decode(block, final=not block)
         except UnicodeDecodeError:

@@ -1,0 +1,110 @@
+"""Rows of text as small integers: each column's different texts once, and for each row the number of its text among them.
+
+What a text means is worked out once for each different text and not for each row, and a row takes a few bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MERGED = 1 << 20
+"""Texts that batches list by themselves before they are numbered together."""
+MOST_TEXTS = 1 << 21
+MOST_BYTES = 1 << 28
+"""Different texts of one column, and their bytes; a table with more is better held as it is."""
+Numbers = npt.NDArray[Any]
+
+
+@dataclass
+class CodedText:
+    """One column: `texts` are its different texts in the order in which they occur, and a row without one has the number after
+    the last. `parts` are the numbers of the rows, batch by batch.
+    """
+
+    texts: pa.Array
+    parts: list[Numbers] = field(default_factory=list)
+    listed: list[pa.Array] = field(default_factory=list)
+    """The texts of the last batches, whose rows still have their numbers among these alone."""
+    waiting: int = 0
+
+    @property
+    def is_large(self) -> bool:
+        """Whether there are too many different texts to hold."""
+        return len(self.texts) > MOST_TEXTS or self.texts.nbytes > MOST_BYTES
+
+    def add(self, column: pa.Array) -> None:
+        """Add the rows of a batch; missing ones are numbered -1 until all are there."""
+        coded = column.dictionary_encode()
+        numbers = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        self.parts.append(numbers.astype(np.min_scalar_type(-len(coded.dictionary) - 1)))
+        self.listed.append(coded.dictionary)
+        self.waiting += len(coded.dictionary)
+        if self.waiting > MERGED:
+            self.merge()
+
+    def merge(self) -> None:
+        """Number the texts of all batches together; those that are known keep their numbers."""
+        import pyarrow as pa
+
+        coded = pa.concat_arrays([self.texts, *self.listed]).dictionary_encode()
+        numbers = coded.indices.to_numpy().astype(np.min_scalar_type(-len(coded.dictionary) - 1))
+        first = len(self.texts)
+        for at, own in enumerate(self.listed, start=len(self.parts) - len(self.listed)):
+            # A missing row has the number -1, and finds -1 behind the last text.
+            of_text = np.append(numbers[first : first + len(own)], numbers.dtype.type(-1))
+            self.parts[at] = of_text.take(self.parts[at])
+            first += len(own)
+        self.texts, self.listed, self.waiting = coded.dictionary, [], 0
+
+    def end(self) -> None:
+        """Number all texts, give missing rows the number after the last, and all parts the smallest integer type."""
+        self.merge()
+        for at, part in enumerate(self.parts):
+            self.parts[at] = np.where(part < 0, len(self.texts), part).astype(self.number_type)
+
+    @property
+    def number_type(self) -> np.dtype[Any]:
+        """The smallest integer type for the numbers of all texts."""
+        return np.min_scalar_type(len(self.texts))
+
+    def counts(self) -> npt.NDArray[np.int64]:
+        """How many rows have each number."""
+        every = np.concatenate([np.zeros(0, dtype=np.uint8), *self.parts])
+        return np.bincount(every, minlength=len(self.texts) + 1)
+
+    def texts_and_missing(self) -> pa.Array:
+        """The text of each number; of the last, none."""
+        import pyarrow as pa
+
+        return pa.concat_arrays([self.texts, pa.nulls(1, self.texts.type)])
+
+
+class TextCoder:
+    """Numbers the texts of the first `count` columns of rows that come in batches; `end` is called after the last of them."""
+
+    def __init__(self, count: int) -> None:
+        import pyarrow as pa
+
+        self.columns = [CodedText(pa.array([], pa.string())) for _ in range(count)]
+
+    @property
+    def is_large(self) -> bool:
+        """Whether a column has too many different texts to hold."""
+        return any(column.is_large for column in self.columns)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Add the rows of a batch."""
+        for place, column in enumerate(self.columns):
+            column.add(batch.column(place))
+
+    def end(self) -> None:
+        """Give every row its last number."""
+        for column in self.columns:
+            column.end()
