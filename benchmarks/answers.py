@@ -1,14 +1,13 @@
 """Answers of sessions beside OpenDP, diffprivlib and SmartNoise: mean absolute error and coverage, on the same bounds.
 
     python benchmarks/answers.py                 1,000 draws of each question at epsilon .1 and 1, peers included
-    python benchmarks/answers.py --ours          ours alone
+    python benchmarks/answers.py --ours          ours alone; --peers diffprivlib for one of them
     python benchmarks/answers.py --releases      coverage of what releases answer: rows, rows with a total, noisy counts
 
 A table of 20,000 generated visits, one row a person, added or removed; every question gets all of epsilon. Ours are drawn by the
 mechanism that `auto` takes, through the code of a session without its ledger; rows are read once. The error of several numbers is
 the mean of theirs. Coverage is the share of intervals at the level .95 that contain the true value, over all draws; of groups, of
-the group that is covered least often. A mean with a public number of rows is one under replace_one, as diffprivlib has it. A peer
-runs in an environment of its own under build/peers/, made on first use.
+the group that is covered least often. A peer runs in an environment of its own under build/peers/, made on first use.
 
 Of a release, what is drawn anew each time is what chance decides: the sample of each view and what is suppressed of it, the noise
 of the counts and of the total. Labels are fixed by the policy; the true counts of labels are those of the same 20,000 visits.
@@ -71,8 +70,8 @@ QUESTIONS = {
     "group means": Mean("income", by=["department"]),
     "group quantiles": Quantile("stay", "0.5", by=["department"]),
 }
-PUBLIC = "mean, public number"
-"""The mean under replace_one, whose neighbours have one number of rows."""
+REPLACED = "mean, rows replaced"
+"""The mean under replace_one, the relation of diffprivlib, whose number of rows is public; ours makes no use of that."""
 
 
 def table():
@@ -93,7 +92,7 @@ def truths(rows):
         "count": float((age >= 65).sum()),
         "sum": float(stay.sum()),
         "mean": float(income.mean()),
-        PUBLIC: float(income.mean()),
+        REPLACED: float(income.mean()),
         "variance": float(age.var()),
         "ratio": float(stay.sum() / age.sum()),
         "share": float((age >= 65).mean()),
@@ -126,7 +125,7 @@ def ours(rows, epsilon, draws, known):
     policy = Policy.parse(POLICY)
     scanned = open_engine("duckdb").scan(rows, policy.schema)
     asked = {name: (question, policy.unit) for name, question in QUESTIONS.items()}
-    asked[PUBLIC] = Mean("income"), Unit.row("replace_one")
+    asked[REPLACED] = Mean("income"), Unit.row("replace_one")
     found = {}
     with Source.secure() as source:
         for name, (question, unit) in asked.items():
@@ -277,6 +276,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--draws", type=int, default=1000)
     parser.add_argument("--ours", action="store_true")
+    parser.add_argument("--peers", default=",".join(PEERS))
     parser.add_argument("--releases", action="store_true")
     parser.add_argument("--epsilons", default="0.1,1")
     given = parser.parse_args()
@@ -294,7 +294,11 @@ def main():
         csv.write_csv(rows, path)
         for epsilon in given.epsilons.split(","):
             mine = ours(rows, epsilon, given.draws, known)
-            others = {} if given.ours else {name: peer(name, path, epsilon, given.draws, known) for name in PEERS}
+            others = (
+                {}
+                if given.ours
+                else {name: peer(name, path, epsilon, given.draws, known) for name in given.peers.split(",")}
+            )
             print(f"\nepsilon {epsilon}, {given.draws} draws: mean absolute error (coverage of ours at .95)")
             print(f"{'':22}{'Shoal':>12}{'±':>9}{'covers':>8}{'by':>13}" + "".join(f"{name:>14}" for name in others))
             for name, (error, off, covers, mechanism) in mine.items():

@@ -418,14 +418,14 @@ class RankOffer(Offer):
 
     def outcome(self, ranks: Mapping[str, Sequence[int]]) -> Outcome:
         """The answer that these chosen ranks give; an end of an interval lies on its side of the value."""
-        value_of = self.query.candidates.value
+        value_of, last_of = self.query.candidates.value, self.query.candidates.last_value
         if "quantile" not in ranks:
             low, high = sorted((ranks["low"][0], ranks["high"][0]))
             return Outcome({"low": value_of(low), "high": value_of(high)}, self.errors)
         chosen = ranks["quantile"]
         lows = [min(pair) for pair in zip(ranks.get("low", chosen), chosen, strict=True)]
         highs = [max(pair) for pair in zip(ranks.get("high", chosen), chosen, strict=True)]
-        ends = [[value_of(each) for each in lows], [value_of(each) for each in highs]]
+        ends = [[value_of(each) for each in lows], [last_of(each) for each in highs]]
         if self.query.axes is None:
             stated = Error("quantile", None, None, low=ends[0][0], high=ends[1][0])
             errors = tuple(stated if error.how == "later" else error for error in self.errors)
