@@ -1,14 +1,14 @@
 """Answers of sessions beside OpenDP, diffprivlib and SmartNoise: mean absolute error and coverage, on the same bounds.
 
     python benchmarks/answers.py                 1,000 draws of each question at epsilon .1 and 1, peers included
-    python benchmarks/answers.py --ours          ours alone
+    python benchmarks/answers.py --ours          ours alone; --peers diffprivlib for one of them
     python benchmarks/answers.py --releases      coverage of what releases answer: rows, rows with a total, noisy counts
+    python benchmarks/answers.py --releases --kinds "rows and total" --questions quantile
 
 A table of 20,000 generated visits, one row a person, added or removed; every question gets all of epsilon. Ours are drawn by the
 mechanism that `auto` takes, through the code of a session without its ledger; rows are read once. The error of several numbers is
 the mean of theirs. Coverage is the share of intervals at the level .95 that contain the true value, over all draws; of groups, of
-the group that is covered least often. A mean with a public number of rows is one under replace_one, as diffprivlib has it. A peer
-runs in an environment of its own under build/peers/, made on first use.
+the group that is covered least often. A peer runs in an environment of its own under build/peers/, made on first use.
 
 Of a release, what is drawn anew each time is what chance decides: the sample of each view and what is suppressed of it, the noise
 of the counts and of the total. Labels are fixed by the policy; the true counts of labels are those of the same 20,000 visits.
@@ -71,8 +71,8 @@ QUESTIONS = {
     "group means": Mean("income", by=["department"]),
     "group quantiles": Quantile("stay", "0.5", by=["department"]),
 }
-PUBLIC = "mean, public number"
-"""The mean under replace_one, whose neighbours have one number of rows."""
+REPLACED = "mean, rows replaced"
+"""The mean under replace_one, the relation of diffprivlib, whose number of rows is public; ours makes no use of that."""
 
 
 def table():
@@ -93,7 +93,7 @@ def truths(rows):
         "count": float((age >= 65).sum()),
         "sum": float(stay.sum()),
         "mean": float(income.mean()),
-        PUBLIC: float(income.mean()),
+        REPLACED: float(income.mean()),
         "variance": float(age.var()),
         "ratio": float(stay.sum() / age.sum()),
         "share": float((age >= 65).mean()),
@@ -126,7 +126,7 @@ def ours(rows, epsilon, draws, known):
     policy = Policy.parse(POLICY)
     scanned = open_engine("duckdb").scan(rows, policy.schema)
     asked = {name: (question, policy.unit) for name, question in QUESTIONS.items()}
-    asked[PUBLIC] = Mean("income"), Unit.row("replace_one")
+    asked[REPLACED] = Mean("income"), Unit.row("replace_one")
     found = {}
     with Source.secure() as source:
         for name, (question, unit) in asked.items():
@@ -230,25 +230,27 @@ def redrawn(loaded, truth, chance, records):
     return replace(loaded, views=tuple(views), counts=tuple(tables), noisy_total=total)
 
 
-def releases(rows, draws, folder):
-    """The share of intervals that hold, for each kind of release and question."""
-    known, found = release_truths(rows), {}
-    for name, (method, rest) in RELEASES.items():
+def releases(rows, draws, folder, kinds, questions):
+    """Print the share of intervals that hold, for each kind of release and question."""
+    known = release_truths(rows)
+    for name in kinds:
+        method, rest = RELEASES[name]
         policy = Policy.parse(RELEASE.replace("METHOD", method).replace("REST", rest))
         made = Path(folder) / name.replace(" ", "-")
         shoal.release(policy, rows, out=made, ledger=Path(folder) / f"{made.name}.sqlite", new_ledger=True)
         loaded, chance = shoal.load(made), np.random.default_rng(20)
         truth = {table.name: counts_of_labels(table, rows) for table in loaded.tables}
-        held = {question: [] for question in ASKED}
+        held = {question: [] for question in questions}
         for _ in range(draws):
             one = redrawn(loaded, truth, chance, rows.num_rows)
-            for question, ask in ASKED.items():
+            for question in questions:
                 true = np.atleast_1d(known[question])
                 held[question].append(
-                    [each.low <= at <= each.high for each, at in zip(ask(one).rows, true, strict=True)]
+                    [each.low <= at <= each.high for each, at in zip(ASKED[question](one).rows, true, strict=True)]
                 )
-        found[name] = {question: float(np.mean(each, axis=0).min()) for question, each in held.items()}
-    return found
+        print(f"{name}, {draws} draws: coverage of intervals at .95")
+        for question, each in held.items():
+            print(f"  {question:20}{np.mean(each, axis=0).min():.3f}", flush=True)
 
 
 def peer(name, path, epsilon, draws, known):
@@ -277,24 +279,27 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--draws", type=int, default=1000)
     parser.add_argument("--ours", action="store_true")
+    parser.add_argument("--peers", default=",".join(PEERS))
     parser.add_argument("--releases", action="store_true")
+    parser.add_argument("--kinds", default=",".join(RELEASES))
+    parser.add_argument("--questions", default=",".join(ASKED))
     parser.add_argument("--epsilons", default="0.1,1")
     given = parser.parse_args()
     rows = table()
     known = truths(rows)
     with tempfile.TemporaryDirectory() as folder:
         if given.releases:
-            found = releases(rows, given.draws, folder)
-            print(f"{given.draws} draws: coverage of intervals at .95")
-            print(f"{'':22}" + "".join(f"{name:>16}" for name in found))
-            for question in ASKED:
-                print(f"{question:22}" + "".join(f"{own[question]:>16.3f}" for own in found.values()))
+            releases(rows, given.draws, folder, given.kinds.split(","), given.questions.split(","))
             return
         path = Path(folder) / "table.csv"
         csv.write_csv(rows, path)
         for epsilon in given.epsilons.split(","):
             mine = ours(rows, epsilon, given.draws, known)
-            others = {} if given.ours else {name: peer(name, path, epsilon, given.draws, known) for name in PEERS}
+            others = (
+                {}
+                if given.ours
+                else {name: peer(name, path, epsilon, given.draws, known) for name in given.peers.split(",")}
+            )
             print(f"\nepsilon {epsilon}, {given.draws} draws: mean absolute error (coverage of ours at .95)")
             print(f"{'':22}{'Shoal':>12}{'±':>9}{'covers':>8}{'by':>13}" + "".join(f"{name:>14}" for name in others))
             for name, (error, off, covers, mechanism) in mine.items():

@@ -120,6 +120,16 @@ def test_gaussian_accounting_is_fixed_shown_and_forecast(book):
     shown = shoal("ledger", "show", "clinic", "--ledger", book).stdout
     assert "it may exceed the budget: accounting is Gaussian" in shown
     assert "for questions: (1, 0.001) by the sum of epsilons" in shown
+    aside = answer(*fix, "--accounting", "gaussian", "--aside", "0.5", "0.001", "--ledger", book)
+    assert (aside["accounting"]["aside"], aside["accounting"]["pairs"]) == ("0.5", "0.0027")
+    assert (
+        "is no part of the budget"
+        in refused(*fix, "--accounting", "gaussian", "--aside", "4", "0", "--ledger", book, code=2)["wrong"]
+    )
+    assert (
+        answer(*fix, "--accounting", "gaussian", "--aside", "0", "0", "--ledger", book)["accounting"]
+        == fixed["accounting"]
+    )
     more = ("ledger", "forecast", "clinic", "--epsilon", "0.1", "--ledger", book)
     assert answer(*more)["more"] == 10
     told = shoal(*more).stdout

@@ -321,3 +321,80 @@ def test_costs_add_up_and_the_largest_of_each_number_is_taken():
 @given(costs)
 def test_a_saved_cost_is_the_same_cost(cost):
     assert EventCost.from_saved(cost.epsilon, cost.delta, cost.to_saved()) == cost
+
+
+# --- what is set aside --------------------------------------------------------------------------------------------------
+
+ASIDE = FilterBudget.of("1.5", "0.3", "0.5", aside=("0.5", "0.1"))
+ASIDE_MU = Fraction(math.sqrt(ASIDE.mu_squared)) * (1 - Fraction(1, 10**9))
+
+
+def test_a_release_leaves_the_gaussian_way_where_something_was_set_aside():
+    release, count = EventCost.pair(1, "1e-6"), EventCost.discrete_gaussian("0.35", "1e-8", 1, "400", 1)
+    plain = FilterState().after(release, FilterBudget.of(3, "1e-5"))
+    assert not plain.gaussian
+    budget = FilterBudget.of(3, "1e-5", aside=(1, "1e-6"))
+    kept = FilterState().after(release, budget)
+    assert kept.gaussian
+    assert kept.basic
+    assert (kept.aside, kept.aside_delta, kept.epsilon, kept.delta) == (1, exact("1e-6"), 0, 0)
+    assert kept.more(count, budget) > 4 * plain.more(count, FilterBudget.of(3, "1e-5"))
+    again = kept.after(release, budget)  # nothing is left aside: it counts in both ways
+    assert not again.gaussian
+    assert again.epsilon == 1
+    assert FilterBudget.from_saved(budget.to_saved()) == budget
+    old = {key: value for key, value in FilterBudget.of(3, "1e-5").to_saved().items() if "aside" not in key}
+    assert FilterBudget.from_saved(old) == FilterBudget.of(3, "1e-5")
+
+
+def test_what_is_set_aside_is_a_part_of_the_budget():
+    with pytest.raises(ParameterError, match="no part of the budget"):
+        FilterBudget.of(3, "1e-5", aside=(4, "1e-6"))
+    with pytest.raises(ParameterError, match="no part of the budget"):
+        FilterBudget.of(3, "1e-5", aside=(1, "1e-4"))
+    good = FilterBudget.of(3, "1e-5", aside=(1, "1e-6"))
+    with pytest.raises(PreconditionError, match="mu is larger"):
+        replace(good, aside=Fraction(2))
+    with pytest.raises(PreconditionError, match="more epsilon is set aside"):
+        replace(good, aside=Fraction(4))
+    with pytest.raises(PreconditionError, match="shares"):
+        replace(good, aside_delta=Fraction(1))
+
+
+@given(st.lists(costs, max_size=12), costs)
+def test_more_counts_what_goes_aside(earlier, event):
+    budget, state = FilterBudget.of(3, "1e-5", aside=("1.5", "2e-6")), FilterState()
+    for each in earlier:
+        state = state.after(each, budget) or state
+    count, at = 0, state
+    while count < 700 and (found := at.after(event, budget)) is not None:
+        count, at = count + 1, found
+    assert state.more(event, budget, limit=700) == count
+    assert at.aside <= budget.aside
+    assert at.aside_delta <= budget.aside_delta
+    assert at.overrun(event).more(event, budget) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("menu", "depth"),
+    [
+        ([response("0.5", "0.1"), response("0.25", "0.05"), normal(ASIDE_MU, "0.05", 10)], 4),
+        ([response("0.5", "0.1"), normal(ASIDE_MU / 2, "0.05", 6), response("0.4")], 4),
+        ([response("0.1", "0.02"), response("0.5", "0.08"), response("0.5")], 5),
+    ],
+)
+def test_no_adaptive_strategy_exceeds_both_parts_together(menu, depth):
+    assert 0.15 < largest_excess(menu, ASIDE, depth) <= 0.3 * (1 + 1e-9)
+
+
+def test_a_filter_that_sets_aside_what_it_also_spends_is_caught():
+    """Both ways keep the whole budget, and what is set aside comes on top of it."""
+    menu = [response("0.5", "0.1"), normal(MU, "0.05", 14), response("0", "0.1")]
+
+    def on_top(state, cost, budget):
+        if cost.reveal and not state.aside:
+            return replace(state, aside=cost.epsilon, aside_delta=cost.delta)
+        return FilterState.after(state, cost, budget)
+
+    assert largest_excess(menu, BUDGET, 3, after=on_top) > 0.25

@@ -177,3 +177,29 @@ def test_shares_that_are_not_proved_are_not_believed(ledger, change):
     saved = {**event.payload["accounting"], **change}
     with pytest.raises((PreconditionError, ParameterError)):
         AccountState("d").apply(replace(event, payload={**event.payload, "accounting": saved}))
+
+
+def test_a_release_is_charged_to_what_was_set_aside_and_the_gaussian_way_goes_on(ledger):
+    ledger.set_budget("d", Budget.of(3, "1e-5", "gaussian", (1, "1e-6")), "agreed")
+    saved = ledger.events("d")[0].payload["accounting"]
+    assert (saved["aside"], saved["aside_delta"], saved["pairs"]) == ("1", "0.000001", "0.0000027")
+    assert ledger.account("d").forecast(pair(1, "1e-6")) == 3
+    ledger.charge("d", pair(1, "1e-6"), budget=None, neighbours="add_remove", plan="p", table=b"t", unit=UNIT)
+    (room,) = ledger.rooms("d")
+    assert room.words().endswith("; (0, 0) set aside for releases")
+    assert room.to_json()["aside"] == "0"
+    for _ in range(40):
+        charge(ledger, noise())
+    assert ledger.rooms("d")[0].state.gaussian
+    with pytest.raises(BudgetError, match="which a release is held to"):  # its certificate adds all charges up
+        ledger.charge("d", pair("0.1", "1e-7"), budget=None, neighbours="add_remove", plan="q", table=b"t", unit=UNIT)
+    ledger.set_budget("d", Budget.of(4, "1e-5"), "more")  # neither the accounting nor what is aside is named: both stay
+    assert ledger.events("d")[-1].payload["accounting"]["aside"] == "1"
+    assert ledger.verify() == len(ledger.events("d"))
+
+
+def test_basic_accounting_sets_nothing_aside():
+    with pytest.raises(ParameterError, match="only Gaussian accounting"):
+        Budget.of(3, "1e-5", None, (1, "1e-6"))
+    with pytest.raises(ParameterError, match="only Gaussian accounting"):
+        Budget.of(3, "1e-5", "basic", (1, "1e-6"))

@@ -173,6 +173,12 @@ def forecast_releases(
     type=click.Choice(["basic", "gaussian"]),
     help="How costs add up: epsilon by epsilon, or so that many questions cost less together; as it is if left out.",
 )
+@click.option(
+    "--aside",
+    nargs=2,
+    metavar="E D",
+    help="With Gaussian accounting: the part of epsilon and of delta that is set aside for releases; as it is if left out.",
+)
 @click.option("--new-ledger", is_flag=True, help="Begin a new ledger at that path, with nothing spent.")
 @ledger_option
 @json_option
@@ -183,6 +189,7 @@ def set_budget(
     reason: str,
     analyst: str | None,
     accounting: str | None,
+    aside: tuple[str, str] | None,
     new_ledger: bool,
     ledger: str | None,
     as_json: bool,
@@ -191,7 +198,13 @@ def set_budget(
     from shoal.ledger.event import Budget
     from shoal.ledger.ledger import open_ledger
 
-    fixed = Budget.of(numbers.read_number(epsilon, "epsilon"), numbers.read_number(delta, "delta"), accounting)
+    own = None
+    if aside is not None:
+        own = (
+            numbers.read_number(aside[0], "the epsilon set aside"),
+            numbers.read_number(aside[1], "the delta set aside"),
+        )
+    fixed = Budget.of(numbers.read_number(epsilon, "epsilon"), numbers.read_number(delta, "delta"), accounting, own)
     with open_ledger(ledger, new=new_ledger) as book:
         warn_of(book)
         recover_ledger(book)

@@ -870,6 +870,11 @@ _NOISE = (
             _premise(
                 "bounded-rows", "at most max_rows rows of each person, chosen once", "shoal.query.dataset.bound_rows"
             ),
+            _premise(
+                "fixed-total",
+                "a fixed total: one row is replaced, and every row takes part",
+                "shoal.mechanism.fixed_total.FixedTotalNoise",
+            ),
         ),
     ),
     Theorem(

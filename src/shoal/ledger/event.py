@@ -107,14 +107,27 @@ class Budget:
     delta: Fraction
     accounting: Accounting | None = field(default=None, compare=False)
     """How costs are to add up, where somebody says it; two budgets of the same numbers are the same budget."""
+    aside: tuple[Fraction, Fraction] | None = field(default=None, compare=False)
+    """The (epsilon, delta) of it that Gaussian accounting sets aside for releases, where somebody says it."""
 
     @classmethod
-    def of(cls, epsilon: Number, delta: Number, accounting: str | None = None) -> Budget:
+    def of(
+        cls,
+        epsilon: Number,
+        delta: Number,
+        accounting: str | None = None,
+        aside: tuple[Number, Number] | None = None,
+    ) -> Budget:
         """The budget of numbers as a person writes them."""
         known = next((word for word in ACCOUNTINGS if word == accounting), None)
         if known != accounting:
             raise ParameterError("no such accounting", came=accounting, allowed=", ".join(ACCOUNTINGS))
-        budget = cls(told_from_zero(epsilon), check_delta(delta), known)
+        own = None if aside is None else (told_from_zero(aside[0]), check_delta(aside[1]))
+        budget = cls(told_from_zero(epsilon), check_delta(delta), known, own)
+        if own is not None and known != "gaussian":
+            raise ParameterError(
+                "only Gaussian accounting sets something aside", came=accounting or "no accounting", allowed="gaussian"
+            )
         if known == "gaussian" and not budget.delta:
             raise ParameterError(
                 "Gaussian accounting needs a delta", came="delta = 0", allowed="0 < delta < 1", fix="say basic"

@@ -4,6 +4,9 @@ Two ways of adding up run side by side, and an event is allowed while at least o
 `adaptive-filter`). *Basic* adds epsilons. *Gaussian* adds the mu^2 of events that are no easier to tell apart than two normal
 distributions at distance mu. Delta is divided in advance: `pairs` pays for the deltas of events, `gaussian` for the second
 way. What is added up is an exact fraction; what is computed is rounded to the safe side.
+
+An (epsilon, delta) may be set aside for events that are only known as such a pair, releases of sampled rows say: they add up
+there by themselves, and both ways hold what is left of the budget for all other events.
 """
 
 from __future__ import annotations
@@ -170,11 +173,20 @@ class FilterBudget:
     pairs: Fraction
     gaussian: Fraction
     mu_squared: Fraction
+    aside: Fraction = Fraction(0)
+    """The part of epsilon that is set aside for events that are only known as a pair."""
+    aside_delta: Fraction = Fraction(0)
+    """The delta that is set aside for them, beside the two shares."""
 
     def __post_init__(self) -> None:
-        if min(self.epsilon, self.pairs, self.gaussian, self.mu_squared) < 0 or self.pairs + self.gaussian >= 1:
+        shares = (self.pairs, self.gaussian, self.aside_delta)
+        if min(self.epsilon, self.mu_squared, self.aside, *shares) < 0 or sum(shares) >= 1:
             raise PreconditionError("adaptive-filter", "the shares of delta do not fit", allowed="0 <= shares, sum < 1")
-        if self.mu_squared and not _keeps(self.epsilon, self.gaussian, self.mu_squared):
+        if self.aside > self.epsilon:
+            raise PreconditionError(
+                "adaptive-filter", "more epsilon is set aside than there is", allowed="at most that of the budget"
+            )
+        if self.mu_squared and not _keeps(self.rest, self.gaussian, self.mu_squared):
             raise PreconditionError(
                 "adaptive-filter",
                 "mu is larger than epsilon and the Gaussian share of delta allow",
@@ -183,12 +195,34 @@ class FilterBudget:
             )
 
     @classmethod
-    def of(cls, epsilon: Number, delta: Number, share: Number = GAUSSIAN_SHARE) -> Self:
-        """The budget with this share of delta for the Gaussian way; without a delta there is the basic way alone."""
+    def of(
+        cls,
+        epsilon: Number,
+        delta: Number,
+        share: Number = GAUSSIAN_SHARE,
+        aside: tuple[Number, Number] = (0, 0),
+    ) -> Self:
+        """The budget with this share of delta for the Gaussian way; without a delta there is the basic way alone.
+
+        `aside` is the (epsilon, delta) that is set aside; the share is one of what is left of delta.
+        """
         e, d, part = check_epsilon(epsilon), check_delta(delta), exact(share, "share")
         if not 0 <= part < 1:
             raise ParameterError("the Gaussian share of delta is out of range", came=share, allowed="0 <= share < 1")
-        return cls(e, d * (1 - part), d * part, largest_mu_squared(e, d * part))
+        own = exact(aside[0], "the epsilon set aside"), exact(aside[1], "the delta set aside")
+        if min(own) < 0 or own[0] > e or own[1] > d:
+            raise ParameterError(
+                "what is set aside is no part of the budget",
+                came=f"({exact_text(own[0])}, {exact_text(own[1])})",
+                allowed=f"at most ({exact_text(e)}, {exact_text(d)})",
+            )
+        rest = d - own[1]
+        return cls(e, rest * (1 - part), rest * part, largest_mu_squared(e - own[0], rest * part), *own)
+
+    @property
+    def rest(self) -> Fraction:
+        """The epsilon of both ways: what is not set aside."""
+        return self.epsilon - self.aside
 
     def to_saved(self) -> dict[str, str]:
         """The budget as exact text; the ledger keeps it, so that no later version computes another mu."""
@@ -198,6 +232,8 @@ class FilterBudget:
             "gaussian": self.gaussian,
             "mu_squared": self.mu_squared,
         }
+        if self.aside or self.aside_delta:
+            numbers |= {"aside": self.aside, "aside_delta": self.aside_delta}
         return {"kind": "gaussian", **{name: exact_text(value) for name, value in numbers.items()}}
 
     @classmethod
@@ -205,13 +241,14 @@ class FilterBudget:
         """The budget that `to_saved` wrote."""
         if saved["kind"] != "gaussian":
             raise ParameterError("no such accounting", came=saved["kind"], allowed="gaussian")
-        return cls(*(exact(saved[name]) for name in ("epsilon", "pairs", "gaussian", "mu_squared")))
+        first = (exact(saved[name]) for name in ("epsilon", "pairs", "gaussian", "mu_squared"))
+        return cls(*first, *(exact(saved.get(name, 0)) for name in ("aside", "aside_delta")))
 
     def part_used(self, event: EventCost, *, basic: bool = True, gaussian: bool = True) -> Fraction | None:
         """The part of the whole budget that an event uses in the way in which it uses less; None where neither can take it."""
         found = []
         if basic:
-            found.append(_largest_part((event.epsilon, self.epsilon), (event.delta, self.pairs)))
+            found.append(_largest_part((event.epsilon, self.rest), (event.delta, self.pairs)))
         if gaussian and event.mu_squared is not None:
             pairs = ((event.mu_squared, self.mu_squared), (event.reveal, self.pairs), (event.slack, MOST_SLACK))
             found.append(_largest_part(*pairs))
@@ -230,6 +267,7 @@ class FilterState:
     """What has been added up so far, and which of the two ways still holds; `after` is the only way on.
 
     `delta` adds up the deltas of events in the ways that still held, each chance once; it stays within `pairs` of the budget.
+    What was charged to what is set aside is in none of these sums, but in `aside` and `aside_delta`.
     """
 
     epsilon: Fraction = Fraction(0)
@@ -238,6 +276,13 @@ class FilterState:
     slack: Fraction = Fraction(0)
     basic: bool = True
     gaussian: bool = True
+    aside: Fraction = Fraction(0)
+    aside_delta: Fraction = Fraction(0)
+
+    def _goes_aside(self, event: EventCost, budget: FilterBudget) -> bool:
+        """Whether an event is only known as a pair, and fits into what is set aside; decided by its cost alone."""
+        fits = self.aside + event.epsilon <= budget.aside and self.aside_delta + event.delta <= budget.aside_delta
+        return bool(event.reveal) and fits and (self.basic or self.gaussian)
 
     def after(self, event: EventCost, budget: FilterBudget, most: Fraction | None = None) -> FilterState | None:
         """The state once the event has happened; None where neither way allows it, and then it must not happen.
@@ -245,9 +290,11 @@ class FilterState:
         `most` is the epsilon that the basic way may add up to, where that is not the budget's own (samples of a population).
         The check comes before the event: its cost may depend on earlier answers, never on its own.
         """
+        if self._goes_aside(event, budget):
+            return replace(self, aside=self.aside + event.epsilon, aside_delta=self.aside_delta + event.delta)
         epsilon, slack = self.epsilon + event.epsilon, self.slack + event.slack
         square = self.mu_squared + (event.mu_squared or 0)
-        basic = self.basic and epsilon <= (budget.epsilon if most is None else most)
+        basic = self.basic and epsilon <= _basic_limit(budget, most)
         gaussian = (
             self.gaussian
             and event.mu_squared is not None
@@ -258,7 +305,7 @@ class FilterState:
         for ways in ((True, True), (False, True), (True, False)):
             delta = self.delta + _chance(event, basic=ways[0], gaussian=ways[1])
             if ways[0] <= basic and ways[1] <= gaussian and delta <= budget.pairs:
-                return FilterState(epsilon, delta, square, slack, *ways)
+                return FilterState(epsilon, delta, square, slack, *ways, self.aside, self.aside_delta)
         return None
 
     def overrun(self, event: EventCost) -> FilterState:
@@ -266,7 +313,7 @@ class FilterState:
         chance = _chance(event, basic=True, gaussian=True)
         square = self.mu_squared + (event.mu_squared or 0)
         sums = (self.epsilon + event.epsilon, self.delta + chance, square, self.slack + event.slack)
-        return FilterState(*sums, basic=False, gaussian=False)
+        return FilterState(*sums, False, False, self.aside, self.aside_delta)
 
     def allows(self, event: EventCost, budget: FilterBudget, most: Fraction | None = None) -> bool:
         """Whether the event may happen."""
@@ -275,15 +322,22 @@ class FilterState:
     def left(self, budget: FilterBudget, most: Fraction | None = None) -> FilterLeft:
         """What is left in each way."""
         zero = Fraction(0)
-        limit = budget.epsilon if most is None else most
+        going = self.basic or self.gaussian
         return FilterLeft(
-            max(zero, limit - self.epsilon) if self.basic else zero,
-            max(zero, budget.pairs - self.delta) if self.basic or self.gaussian else zero,
+            max(zero, _basic_limit(budget, most) - self.epsilon) if self.basic else zero,
+            max(zero, budget.pairs - self.delta) if going else zero,
             max(zero, budget.mu_squared - self.mu_squared) if self.gaussian else zero,
+            max(zero, budget.aside - self.aside) if going else zero,
+            max(zero, budget.aside_delta - self.aside_delta) if going else zero,
         )
 
     def more(self, event: EventCost, budget: FilterBudget, most: Fraction | None = None, limit: int = 10**9) -> int:
         """How many events of this cost fit one after another, at most `limit`."""
+        if self._goes_aside(event, budget):
+            pairs = ((budget.aside - self.aside, event.epsilon), (budget.aside_delta - self.aside_delta, event.delta))
+            count = min(limit, int(min(left // each for left, each in pairs if each)))
+            used = self.aside + count * event.epsilon, self.aside_delta + count * event.delta
+            return count + replace(self, aside=used[0], aside_delta=used[1]).more(event, budget, most, limit - count)
         state, count = self, 0
         while count < limit:
             jump = max(1, state._steps(event, budget, most) - 1)
@@ -303,7 +357,7 @@ class FilterState:
         """A guess at how many events fit while both ways that hold go on holding."""
         sums = []
         if self.basic:
-            sums.append(((budget.epsilon if most is None else most) - self.epsilon, event.epsilon))
+            sums.append((_basic_limit(budget, most) - self.epsilon, event.epsilon))
         if self.gaussian:
             sums += [
                 (budget.mu_squared - self.mu_squared, event.mu_squared or Fraction(0)),
@@ -332,11 +386,18 @@ NOTHING_ADDED = FilterState()
 
 @dataclass(frozen=True)
 class FilterLeft:
-    """What is left of a budget: epsilon in the basic way, mu^2 in the Gaussian way, and delta for the pairs of both."""
+    """What is left of a budget: epsilon in the basic way, mu^2 in the Gaussian way, delta for the pairs of both; and aside."""
 
     epsilon: Fraction
     delta: Fraction
     mu_squared: Fraction
+    aside: Fraction = Fraction(0)
+    aside_delta: Fraction = Fraction(0)
+
+
+def _basic_limit(budget: FilterBudget, most: Fraction | None) -> Fraction:
+    """What epsilons may add up to in the basic way: what is not set aside."""
+    return (budget.epsilon if most is None else most) - budget.aside
 
 
 def _chance(event: EventCost, *, basic: bool, gaussian: bool) -> Fraction:

@@ -202,7 +202,7 @@ class Ledger:
             account = state.account(dataset)
             before, word = account.budget, budget.accounting or _accounting_of(account.filter, budget)
             payload = {"budget": budget.to_saved(), "reason": reason, "before": before.to_saved() if before else None}
-            payload |= _shares(budget, word)
+            payload |= _shares(budget, word, account.filter)
             writer.append(self._now(), dataset, "budget", payload)
 
     def set_analyst_budget(self, dataset: str, name: str, budget: Budget, reason: str) -> None:
@@ -567,9 +567,15 @@ def _accounting_of(held: FilterBudget | None, budget: Budget) -> Accounting:
     return "basic" if held is None or not budget.delta else "gaussian"
 
 
-def _shares(budget: Budget, accounting: Accounting | None) -> dict[str, Any]:
-    """What the event of a budget says of its accounting; nothing where it is basic, as in ledgers from before."""
-    held = filter_of(replace(budget, accounting=accounting))
+def _shares(budget: Budget, accounting: Accounting | None, before: FilterBudget | None = None) -> dict[str, Any]:
+    """What the event of a budget says of its accounting; nothing where it is basic, as in ledgers from before.
+
+    What was set aside of the budget before stays aside where the new one does not say.
+    """
+    aside = budget.aside
+    if aside is None and before is not None and accounting == "gaussian":
+        aside = before.aside, before.aside_delta
+    held = filter_of(replace(budget, accounting=accounting, aside=aside))
     return {} if held is None else {"accounting": held.to_saved()}
 
 

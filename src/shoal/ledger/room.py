@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from shoal.guarantee.rounding import exact_text, text_down
 from shoal.ledger.event import Budget, Cost
-from shoal.ledger.filter import NOTHING_ADDED, FilterBudget, FilterState
+from shoal.ledger.filter import NOTHING_ADDED, FilterBudget, FilterLeft, FilterState
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,10 @@ class Room:
         if self.state.gaussian and self.filter.mu_squared:
             percent = text_down(100 * left.mu_squared / self.filter.mu_squared, 3)
             ways.append(f"{percent} % for Gaussian noise{_one_count(left.mu_squared)}")
-        return ", or ".join(ways) or "nothing"
+        found = ", or ".join(ways) or "nothing"
+        if not self.filter.aside and not self.filter.aside_delta:
+            return found
+        return f"{found}; ({text_down(left.aside)}, {text_down(left.aside_delta)}) set aside for releases"
 
     def to_json(self) -> dict[str, object]:
         """What is left under each way, as exact text."""
@@ -88,9 +91,16 @@ class Room:
             "accounting": "gaussian",
             **self.left.to_saved(),
             "mu_squared": exact_text(left.mu_squared),
+            **self._aside_fields(left),
             "basic": self.state.basic,
             "gaussian": self.state.gaussian,
         }
+
+    def _aside_fields(self, left: FilterLeft) -> dict[str, object]:
+        """What is left of what is set aside, as exact text; nothing where nothing is."""
+        if self.filter is None or not (self.filter.aside or self.filter.aside_delta):
+            return {}
+        return {"aside": exact_text(left.aside), "aside_delta": exact_text(left.aside_delta)}
 
 
 def _one_count(mu_squared: Fraction) -> str:

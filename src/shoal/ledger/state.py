@@ -248,7 +248,9 @@ class ChargedEvent:
 
 def filter_of(budget: Budget) -> FilterBudget | None:
     """The privacy filter that a budget asks for; None where its accounting is basic."""
-    return FilterBudget.of(budget.epsilon, budget.delta) if budget.accounting == "gaussian" else None
+    if budget.accounting != "gaussian":
+        return None
+    return FilterBudget.of(budget.epsilon, budget.delta, aside=budget.aside or (0, 0))
 
 
 def _saved_filter(payload: dict[str, Any]) -> FilterBudget | None:
@@ -256,7 +258,7 @@ def _saved_filter(payload: dict[str, Any]) -> FilterBudget | None:
     if saved is None:
         return None
     found, budget = FilterBudget.from_saved(saved), Budget.from_saved(payload["budget"])
-    if found.epsilon != budget.epsilon or found.pairs + found.gaussian > budget.delta:
+    if found.epsilon != budget.epsilon or found.pairs + found.gaussian + found.aside_delta > budget.delta:
         raise PreconditionError("adaptive-filter", "the shares of delta are more than the budget's delta")
     return found
 

@@ -306,10 +306,19 @@ def _recoding(
         yield from _levels(("release", "recoding", *keys), levels, attributes, schema)
     if asked.choose is not None:
         yield from _target(asked.choose, attributes)
+    if asked.tree is not None:
+        yield from _published_target(asked.tree.target, attributes, ("release", "recoding", "tree", "target"))
 
 
 def _chosen_in_views(release: ReleaseModel) -> Iterator[Problem]:
     """A target is in some views and not in others, so no view's recoding is chosen for it."""
+    tree = release.recoding.tree if release.recoding is not None else None
+    if release.views is not None and tree is not None and tree.target is not None:
+        yield Problem(
+            ("release", "recoding", "tree", "target"),
+            "not together with views: most views lack the target",
+            tree.target,
+        )
     choose = release.recoding.choose if release.recoding is not None else None
     if release.views is not None and choose is not None and choose.score == "target":
         path = ("release", "recoding", "choose", "score")
@@ -324,10 +333,18 @@ def _target(asked: ChooseModel, attributes: Mapping[str, AttributeModel]) -> Ite
     if (asked.score == "target") != (asked.target is not None):
         fix = "score: target and target: NAME belong together"
         yield Problem(path, "a target without its score, or the score without a target", asked.target, None, fix)
-    elif asked.target is not None and asked.target not in attributes:
-        yield no_attribute(path, asked.target, attributes)
-    elif asked.target is not None and not attributes[asked.target].is_published:
-        yield Problem(path, "never published", attributes[asked.target].role.value, fix="name a published attribute")
+    else:
+        yield from _published_target(asked.target, attributes, path)
+
+
+def _published_target(
+    target: str | None, attributes: Mapping[str, AttributeModel], path: tuple[str, ...]
+) -> Iterator[Problem]:
+    """A target is an attribute that is published."""
+    if target is not None and target not in attributes:
+        yield no_attribute(path, target, attributes)
+    elif target is not None and not attributes[target].is_published:
+        yield Problem(path, "never published", attributes[target].role.value, fix="name a published attribute")
 
 
 def _levels(

@@ -23,6 +23,7 @@ from shoal.ledger.event import Cost, refuse_unwritable
 from shoal.ledger.filter import LEFT_OUT, EventCost, sum_events
 from shoal.mechanism.base import Target, check_grid, check_multiples
 from shoal.mechanism.exponential import Exponential
+from shoal.mechanism.fixed_total import FixedTotalNoise
 from shoal.mechanism.gaussian import Gaussian
 from shoal.mechanism.laplace import Laplace
 from shoal.mechanism.noise import AdditiveNoise
@@ -87,7 +88,7 @@ class Outcome:
     """The noisy numbers in steps, where the value does not hold them: an interval at another level is computed from them."""
 
 
-MECHANISMS = ("auto", "laplace", "optimal", "gaussian", "refinement", "exponential")
+MECHANISMS = ("auto", "laplace", "fixed-total", "optimal", "gaussian", "refinement", "exponential")
 LEAST_EPSILON = Fraction(1, 10**9)
 MOST_EPSILON = 100
 _FEW = 32
@@ -330,7 +331,9 @@ class NoiseOffer(Offer):
         """The largest error of each component in steps, so that `many` of them hold at once at a level."""
         known, wanted = self._known_tails, (level, many)
         if wanted not in known:
-            known[wanted] = self.noise.tail_steps(1 - (1 - level) / many)
+            # The components of a fixed total are off by the same amount: one of them is within its tail where both are.
+            apart = 1 if isinstance(self.noise, FixedTotalNoise) else many
+            known[wanted] = self.noise.tail_steps(1 - (1 - level) / apart)
         return known[wanted]
 
     @cached_property
@@ -418,14 +421,14 @@ class RankOffer(Offer):
 
     def outcome(self, ranks: Mapping[str, Sequence[int]]) -> Outcome:
         """The answer that these chosen ranks give; an end of an interval lies on its side of the value."""
-        value_of = self.query.candidates.value
+        value_of, last_of = self.query.candidates.value, self.query.candidates.last_value
         if "quantile" not in ranks:
             low, high = sorted((ranks["low"][0], ranks["high"][0]))
             return Outcome({"low": value_of(low), "high": value_of(high)}, self.errors)
         chosen = ranks["quantile"]
         lows = [min(pair) for pair in zip(ranks.get("low", chosen), chosen, strict=True)]
         highs = [max(pair) for pair in zip(ranks.get("high", chosen), chosen, strict=True)]
-        ends = [[value_of(each) for each in lows], [value_of(each) for each in highs]]
+        ends = [[value_of(each) for each in lows], [last_of(each) for each in highs]]
         if self.query.axes is None:
             stated = Error("quantile", None, None, low=ends[0][0], high=ends[1][0])
             errors = tuple(stated if error.how == "later" else error for error in self.errors)
@@ -562,6 +565,8 @@ def _possible_offers(query: Query, target: Target, prior: AnalystPrior | None) -
         "optimal": lambda: _noise_offer(query, "optimal", _staircase(query, target), scaled=False),
         "gaussian": lambda: _noise_offer(query, "gaussian", _gaussian(query, target), scaled=True),
     }
+    if query.has_fixed_total:
+        found["fixed-total"] = lambda: _noise_offer(query, "fixed-total", _fixed_total(query, target), scaled=True)
     if prior is not None and query.components == 1:
         found["refinement"] = lambda: _statistical(query, target, prior)
     return found
@@ -569,6 +574,12 @@ def _possible_offers(query: Query, target: Target, prior: AnalystPrior | None) -
 
 def _laplace(query: VectorQuery, target: Target) -> Laplace:
     return Laplace.for_target(PureDP(target.epsilon), sensitivity=query.scaled_sensitivity, grid=query.scaled_grid)
+
+
+def _fixed_total(query: VectorQuery, target: Target) -> FixedTotalNoise:
+    return FixedTotalNoise.for_target(
+        PureDP(target.epsilon), sensitivity=query.scaled_sensitivity, grid=query.scaled_grid
+    )
 
 
 def _staircase(query: VectorQuery, target: Target) -> Staircase:

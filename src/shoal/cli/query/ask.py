@@ -267,13 +267,23 @@ def variance(
 )
 @click.argument("attribute")
 @click.argument("at", metavar="Q")
+@click.option("--geometric", is_flag=True, help="Choose among values 1 % apart: less error where a domain is wide.")
 @_options(_epsilon, _where, _by, _bounds)
 def quantile(
-    dataset: str, attribute: str, at: str, where: str | None, by: str | None, bounds: str | None, **shared: Any
+    dataset: str,
+    attribute: str,
+    at: str,
+    geometric: bool,
+    where: str | None,
+    by: str | None,
+    bounds: str | None,
+    **shared: Any,
 ) -> None:
     """Find the value of ATTRIBUTE with a share Q of the rows at or below it; 0.5 is the median."""
     q = numbers.read_number(at, "q")
     own = {"attribute": attribute, "q": q, **_rows(where), **_groups(by), **_ends(bounds)}
+    if geometric:
+        own["candidates"] = "geometric"
     _ask({"quantile": own}, AskOptions(dataset, **shared))
 
 
@@ -494,6 +504,10 @@ def _ask_release(question: dict[str, Any], folder: Path, options: AskOptions) ->
             came=kind if isinstance(loaded, LoadedRelease) else str(folder),
             allowed=", ".join(_VERBS),
             fix="ask a registered dataset" if isinstance(loaded, LoadedRelease) else "read its table with shoal.load",
+        )
+    if asked.pop("candidates", None) is not None:
+        raise UsageError(
+            "a quantile of a release takes no candidates", fix="leave --geometric out: they are the published labels"
         )
     level = options.read_level()
     if kind == "histogram":

@@ -104,6 +104,10 @@ class TreeModel(PaidChoiceModel):
         default=None,
         description="How many times a box may be divided on the way from the whole domain; 64 when left out.",
     )
+    target: Name | None = Field(
+        default=None,
+        description="The attribute that is to be predicted from the others: every box shows one label of it, the finest.",
+    )
 
 
 class SearchModel(PolicyPart):

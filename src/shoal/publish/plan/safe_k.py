@@ -443,7 +443,9 @@ def partition(policy: Policy, asked: ReleaseModel, found: Setting, schema: Schem
         return PrivateScheme(score=recoding.choose.score or "ramp", target=recoding.choose.target, **common)
     grown = recoding.tree or TreeModel()
     depth = grown.depth or TreeParameters().max_depth
-    return SafeTree(parameters=TreeParameters(max_depth=depth), sample=grown.sample or Fraction(1), **common)
+    return SafeTree(
+        parameters=TreeParameters(max_depth=depth), sample=grown.sample or Fraction(1), target=grown.target, **common
+    )
 
 
 # --- k and beta -------------------------------------------------------------------------------------------------------

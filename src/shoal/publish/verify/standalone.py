@@ -1387,7 +1387,9 @@ SAFE_K_RELEASE = {
         {
             "levels": LEVELS,
             "choose": Known({**PAID_RECODING, "score": str, "target": str}),
-            "tree": Known({**PAID_RECODING, "grow": OneOf("surveys"), "sample": EXACT_NUMBER, "depth": FROM_ONE}),
+            "tree": Known(
+                {**PAID_RECODING, "grow": OneOf("surveys"), "sample": EXACT_NUMBER, "depth": FROM_ONE, "target": str}
+            ),
         }
     ),
     "views": Either(

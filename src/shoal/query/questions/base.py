@@ -268,6 +268,11 @@ class LinearQuery(ABC):
     """Whether the components belong to cells of which a row lies in one."""
 
     @property
+    def has_fixed_total(self) -> bool:
+        """Whether its two components have a total that is the same for all neighbours (theorem `answer-sensitivity`)."""
+        return False
+
+    @property
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
         """The columns that it reads, sorted."""
@@ -399,6 +404,11 @@ class VectorQuery(Query):
     def scaled_grid(self) -> tuple[Fraction, ...]:
         """The step of each component in units of its own L∞ sensitivity."""
         return self._each([tuple(Fraction(1, largest) for largest in part.linf) for part in self.parts])
+
+    @property
+    def has_fixed_total(self) -> bool:
+        """Whether its components are two whose total is the same for all neighbours."""
+        return len(self.parts) == 1 and self.parts[0].has_fixed_total
 
     @property
     def is_table(self) -> bool:

@@ -281,6 +281,7 @@ class _MeanQuery(_ColumnSums):
 
     A row adds x − low to the one and high − x to the other: high − low to both together, wherever x lies. So the L1 sensitivity
     of the pair is that of one of them. Their sum is high − low for each row, and the mean divides the domain as they do.
+    Where a row is replaced and every row takes part, the sum of both is the same for all neighbours.
     """
 
     size: ClassVar[int] = 2
@@ -299,6 +300,10 @@ class _MeanQuery(_ColumnSums):
     @property
     def ends(self) -> tuple[tuple[int, int], ...]:
         return (0, self.width), (0, self.width)
+
+    @property
+    def has_fixed_total(self) -> bool:
+        return self.always and self.unit.neighbours == "replace_one" and self.unit.whose == "row"
 
     def row_l1(self, lengths: tuple[Fraction, ...]) -> Fraction:
         return self.unit.max_rows * self.width * max(lengths)

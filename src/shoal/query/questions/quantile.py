@@ -21,6 +21,10 @@ The ends of an interval for the quantile are chosen in the same way, `shift` fur
 below it, has the score −max(a n − shift, 0). The shift is what the score can be off in all but 1 of 40 cases, and one more. So in
 at least 95 of 100 cases all q-quantiles lie between both ends (theorem `quantile-score`).
 
+Candidates may be *geometric* instead, each a hundredth above the one before, where a domain is wide and has no number below zero:
+a few thousand in place of millions, so that the rank error is smaller. Each value is then rounded down to a candidate, and the
+upper end of an interval is the last value below the next candidate: it is an interval for the quantiles of the values themselves.
+
 Ranks say nothing beyond the last row: at q = 1 every candidate from the largest value up is as good as any other, at q = 0
 every one below the smallest. A share such as 0.99 is worth more than the maximum.
 """
@@ -72,6 +76,10 @@ MOST_GROUPS = 10_000
 PURPOSE = "have a quantile"
 RANK = "rows too many on one side of the answer"
 """The rank error: by how many the rows below it exceed a share q of all, or those above it a share 1 - q."""
+GEOMETRIC = "geometric"
+PERCENT = 1
+"""How far apart geometric candidates are."""
+_LARGEST = (1 << 63) - 1
 Ints = npt.NDArray[np.int64]
 _TRUTH = {"true": True, "yes": True, "false": False, "no": False}
 
@@ -101,6 +109,8 @@ class Quantile(Question):
                by: attributes to group by, as for `Count`; the answer is one quantile for each group.
                bounds: (low, high): values beyond count as the nearest end; fewer candidates are less error.
                interval: whether to draw an interval, too; if not, all of epsilon is for the value.
+               candidates: "geometric" for candidates that are each a hundredth above the one before; all declared values if not
+               given.
     Raises     ParameterError where q is not between 0 and 1 or its denominator is above a million; when it is priced or asked,
                UsageError where the attribute has no ordered, bounded domain.
 
@@ -115,10 +125,13 @@ class Quantile(Question):
     by: Groups = None
     bounds: Bounded = None
     interval: bool = True
+    candidates: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "q", _share(self.q, "q"))
+        if self.candidates not in (None, GEOMETRIC):
+            raise UsageError("quantile: no such candidates", came=excerpt(self.candidates), allowed=GEOMETRIC)
         given: Any = self.interval
         if isinstance(given, str) and given.lower() in _TRUTH:
             object.__setattr__(self, "interval", _TRUTH[given.lower()])
@@ -152,6 +165,8 @@ class Quantile(Question):
             targets += [RankTarget("low", q, -1, share / 2), RankTarget("high", q, 1, share / 2)]
         where = parse_condition(self.where, schema)
         candidates = _candidates(schema, self.attribute, where, self.bounds)
+        if self.candidates is not None:
+            candidates = GeometricCandidates.of(candidates, self.attribute)
         axes = None if self.by is None else _few_axes(schema, self.by)
         return RankQuery(self.canonical(schema), check_unit(unit, schema), where, candidates, tuple(targets), axes)
 
@@ -245,6 +260,10 @@ class Candidates(ABC):
     def value(self, rank: int) -> Any:
         """The value at a rank, as a plain value."""
 
+    def last_value(self, rank: int) -> Any:
+        """The largest value that is ranked with the candidate at a rank: the candidate, unless values are rounded down to it."""
+        return self.value(rank)
+
     @property
     def count(self) -> int:
         """How many there are."""
@@ -281,6 +300,59 @@ class GridCandidates(Candidates):
         if self.grid.column.type is Type.INTEGER:
             return int(at)
         return self.grid.value(Fraction(rank))
+
+
+@dataclass(frozen=True)
+class GeometricCandidates(Candidates):
+    """Steps of the grid of a column that are each a hundredth above the one before; values are rounded down to them."""
+
+    fine: GridCandidates
+    steps: tuple[int, ...]
+
+    @classmethod
+    def of(cls, fine: Candidates, text: str) -> GeometricCandidates:
+        """The geometric ones among all candidates of a column; UsageError where it is no number or may be below zero."""
+        if not isinstance(fine, GridCandidates) or fine.grid.column.type not in NUMBERS or fine.low < 0:
+            raise UsageError(
+                f"'{text}' has no geometric candidates",
+                allowed="numbers from 0 up",
+                fix="leave `candidates` out, or give bounds from 0 up",
+            )
+        found = [fine.low]
+        while found[-1] < fine.high:
+            found.append(min(max(found[-1] + 1, found[-1] * (100 + PERCENT) // 100), fine.high))
+        return cls(fine, tuple(found))
+
+    @property
+    def low(self) -> int:
+        return 0
+
+    @property
+    def high(self) -> int:
+        return len(self.steps) - 1
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.fine.names
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        text = self.fine.grid.column.text
+        return (
+            *self.fine.scope,
+            f"values of '{text}' are rounded down to {len(self.steps):,} candidates, {PERCENT} % apart",
+        )
+
+    def ranks(self, counts: Counts) -> tuple[Ints, npt.NDArray[np.bool_]]:
+        steps, present = self.fine.ranks(counts)
+        edges = np.array(self.steps, dtype=object if self.steps[-1] > _LARGEST else np.int64)
+        return np.searchsorted(edges, np.asarray(steps, dtype=edges.dtype), side="right").astype(np.int64) - 1, present
+
+    def value(self, rank: int) -> Any:
+        return self.fine.value(self.steps[rank])
+
+    def last_value(self, rank: int) -> Any:
+        return self.fine.value(self.steps[rank + 1] - 1 if rank < self.high else self.steps[rank])
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pytest
 
 from shoal.anonymize.generalize.tree import model
 from shoal.anonymize.generalize.tree import safe_tree as growing
-from shoal.anonymize.generalize.tree.boxes import AT_ONCE
+from shoal.anonymize.generalize.tree.boxes import AT_ONCE, BoxRecoding
 from shoal.anonymize.generalize.tree.safe_tree import SafeTree, TreeParameters
 from shoal.chance.source import Source
 from shoal.compilation import compile_kernel
@@ -118,8 +118,9 @@ class Recorder:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("target", [None, "kind", "sex"])
 @pytest.mark.parametrize("extra", [(3, "f", "u"), (None, "m", "p"), (99, "m", "q")])
-def test_the_same_answers_give_the_same_tree_and_one_record_moves_each_survey_by_its_price(monkeypatch, extra):
+def test_the_same_answers_give_the_same_tree_and_one_record_moves_each_survey_by_its_price(monkeypatch, extra, target):
     """The proof, run: given equal answers everything is equal, and the truths differ where the survey is charged."""
     columns = people(2000)
     more = {
@@ -132,10 +133,10 @@ def test_the_same_answers_give_the_same_tree_and_one_record_moves_each_survey_by
     )
     first = Recorder()
     monkeypatch.setattr(growing, "add_noise", first)
-    one = grown(columns, parameters=parameters)
+    one = grown(columns, parameters=parameters, target=target)
     second = Recorder([*first.answers])
     monkeypatch.setattr(growing, "add_noise", second)
-    other = grown(more, parameters=parameters)
+    other = grown(more, parameters=parameters, target=target)
     assert one.listing() == other.listing()
     plan = SafeTree(schema(WIDE), Fraction("0.5"), 10, Fraction(1, 2), parameters=parameters)
     spent = Fraction(0)
@@ -207,7 +208,88 @@ def test_the_exact_joint_law_keeps_the_promise(monkeypatch):
         assert divergence(joint_l, joint_s, 0.0) > 0.2
 
 
+PAIR = (
+    HEAD
+    + """
+  v: {role: quasi, type: category, domain: [a, b], missing: refuse}
+  y: {role: quasi, type: category, domain: [n, p], missing: refuse}
+"""
+)
+
+
+def laws_of_trees(rows, monkeypatch, paid, reach):
+    """The exact law of the boxes of a tree with a target, by running every noise that decides anything.
+
+    The noisy histogram of the target plays no part in the boxes, because every box is divided by it; it is left as it is.
+    """
+    parameters = TreeParameters(
+        measurement_shares=(Fraction(1),), expected_count_error=0.01, count_shares=(Fraction(1, 2),)
+    )
+    columns = {name: pa.array([row[place] for row in rows], pa.string()) for place, name in enumerate("vy")}
+    plan = SafeTree(schema(PAIR), Fraction(paid), 1, Fraction(1, 2), parameters=parameters, target="y")
+    tuples = model.CellCounts.of(
+        opened(columns, PAIR, "oracle").recode(plan.levels).count_by(plan.columns), plan.pieces
+    )
+    (measurement,) = plan.measurements
+    count, cell = (noise(float(each), reach)[0] for each in (measurement.count, measurement.histogram))
+    true = [[row[0] for row in rows].count(value) for value in "ab"]
+    found = defaultdict(float)
+    for draws in itertools.product(range(-reach, reach + 1), repeat=3):
+        noisy = np.array([own + more for own, more in zip(true, draws[1:], strict=True)])
+        script = [np.array([len(rows) + draws[0]]), noisy, np.array([1, 1])]
+        monkeypatch.setattr(growing, "add_noise", lambda *_, script=script: script.pop(0))
+        mass = count[draws[0]] * math.prod(cell[each] for each in draws[1:])
+        found[BoxRecoding(plan.grow(tuples, Source.seeded(1))).listing()] += mass
+    return found
+
+
+@pytest.mark.slow
+def test_the_law_of_trees_with_a_target_keeps_the_promise(monkeypatch):
+    """Every neighbour of a small table, each law by every noise; at a smaller price the same laws would break the promise."""
+    rows, paid, reach = [("a", "n"), ("a", "p"), ("b", "n"), ("b", "p")], "4", 3
+    base = laws_of_trees(rows, monkeypatch, paid, reach)
+    cut, apart = 1 - sum(base.values()), []
+    for more in itertools.product("ab", "np"):
+        other = laws_of_trees([*rows, more], monkeypatch, paid, reach)
+        lost = max(cut, 1 - sum(other.values()))
+        for one, two in ((base, other), (other, base)):
+            assert divergence(one, two, float(paid)) <= lost
+            apart.append(divergence(one, two, 1.0))
+    assert len(base) > 1  # the noise decides
+    assert cut < 0.06
+    assert max(apart) > 0.5  # a tree at a quarter of the price would be caught
+
+
 # --- the boxes ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_with_a_target_all_labels_of_it_have_the_same_boxes():
+    made = grown(people(6000), target="kind", k=5)
+    boxes = list(zip(*made.labels, strict=True))
+    kinds = {box[2] for box in boxes}
+    assert kinds == {"p", "q", "r", "s", "t", "u", "(missing)"}
+    by_kind = [{box[:2] for box in boxes if box[2] == kind} for kind in kinds]
+    assert all(own == by_kind[0] for own in by_kind)
+    assert len(by_kind[0]) > 2
+    found, whole = pieces(made)
+    assert divides(found, whole)
+    plain = grown(people(6000), k=5)
+    assert {box[2] for box in zip(*plain.labels, strict=True)} != kinds
+
+
+def test_a_target_is_a_published_attribute_with_few_labels():
+    with pytest.raises(ParameterError, match="no published attribute beside others"):
+        SafeTree(schema(WIDE), Fraction(1), 10, Fraction(1, 2), target="town")
+    with pytest.raises(ParameterError, match="no published attribute beside others"):
+        SafeTree(schema(TWO), Fraction(1), 10, Fraction(1, 2), target="v")
+    with pytest.raises(ParameterError, match="too many labels to predict"):
+        SafeTree(schema(WIDE), Fraction(1), 10, Fraction(1, 2), target="age")
+    assert SafeTree(schema(WIDE), Fraction(1), 10, Fraction(1, 2), target="age", finest={"age": 1}).target_labels == 20
+    assert (
+        "every box shows one label of 'sex'"
+        in SafeTree(schema(WIDE), Fraction(1), 10, Fraction(1, 2), target="sex").words()
+    )
 
 
 def pieces(boxes):

@@ -6,10 +6,15 @@
 A measurement adds noise to the counts of boxes that do not overlap, so it is paid once however many boxes there are. Which
 box is split, and where growing stops, is computed from the noisy counts: a model expects how many records a box holds, and
 boxes are split while the expected detail of published records rises.
+
+With a target the boxes divide the other attributes alone, and are grown so large that each label of the target is likely to be
+shown; at the end every box is divided by the target. So all labels of the target have the same boxes, and what tells them
+apart is how many records of each a box holds, never the shape of the boxes.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -39,6 +44,10 @@ from shoal.progress import Stage
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
+
+
+MOST_LABELS = 64
+"""Labels that a target may have: a box is so many times as large as without one."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +101,8 @@ class SafeTree(Partition):
     parameters: TreeParameters = TreeParameters()
     sample: Fraction = Fraction(1)
     """The rate of the separate sample on which the tree grows; 1 for the whole table."""
+    target: str | None = None
+    """The attribute that is to be predicted from the others: every box shows one label of it, at its finest level."""
 
     def __post_init__(self) -> None:
         if self.parameters.max_depth < 1:
@@ -104,9 +115,32 @@ class SafeTree(Partition):
             raise ParameterError(
                 "every published attribute has the weight zero", fix="give one of them a weight above zero"
             )
+        if self.target is None:
+            return
+        if self.target not in self.columns or len(self.columns) == 1:
+            raise ParameterError(
+                "release.recoding.tree.target: no published attribute beside others",
+                came=self.target,
+                allowed=", ".join(self.columns),
+            )
+        if self.target_labels > MOST_LABELS:
+            raise ParameterError(
+                "release.recoding.tree.target: too many labels to predict",
+                came=f"{self.target_labels:,} labels of '{self.target}'",
+                allowed=f"at most {MOST_LABELS}",
+                fix="set its `finest` level to a coarser one",
+            )
 
     def _weight(self, name: str) -> Fraction:
         return self.weights.get(name, Fraction(1))
+
+    @property
+    def target_labels(self) -> int:
+        """How many labels the target has, without that of missing values; 1 without a target."""
+        if self.target is None:
+            return 1
+        own = self.pieces[self.columns.index(self.target)]
+        return len(own) - (own.missing is not None)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -140,7 +174,13 @@ class SafeTree(Partition):
     def words(self) -> str:
         return (
             f"A tree of boxes is grown on {self._table_words} for epsilon {exact_text(self.epsilon)}: fine labels where "
-            "records are dense, coarse ones elsewhere."
+            f"records are dense, coarse ones elsewhere{self._target_words}."
+        )
+
+    @property
+    def _target_words(self) -> str:
+        return (
+            "" if self.target is None else f"; every box shows one label of '{self.target}', which is to be predicted"
         )
 
     @property
@@ -194,6 +234,7 @@ class SafeTree(Partition):
             growth.extend(following)
             growth.measure_counts(records, measurement, source)
         growth.extend(0.0)
+        growth.divide_by_target()
         return growth.tree
 
 
@@ -230,10 +271,15 @@ class _Growth:
         self.plan, self.layout = plan, layout
         # In records of what the measurements read: a sample has its share of every class.
         seen = float(plan.sample)
-        self.publishable_size = seen * plan.k / float(plan.beta)
+        # A box is divided by the target at the end, so that it has to hold as many records for each of its labels.
+        self.publishable_size = seen * plan.k / float(plan.beta) * plan.target_labels
         self.spread = max(seen * (plan.k * (1 - float(plan.beta))) ** 0.5 / float(plan.beta), 1e-9)
         self.losses = layout.losses([float(plan._weight(name)) for name in plan.columns])  # noqa: SLF001
         self.forced = np.concatenate([side.too_coarse(plan.coarsest.get(side.cells.name)) for side in layout.sides])
+        self.kids = layout.kids
+        if plan.target is not None:
+            self.kids = layout.kids.copy()
+            self.kids[self._target_nodes] = -1
         self.masses = masses[np.newaxis, :].copy()
         self.faces = np.array([layout.offsets[:-1]], dtype=np.int32)
         self.counts = np.array([count])
@@ -242,17 +288,32 @@ class _Growth:
         self.below = np.full((1, 3), -1, dtype=np.int32)
 
     @property
+    def _target_nodes(self) -> slice:
+        """The sides of the target among those of all attributes."""
+        place = self.plan.columns.index(self.plan.target or "")
+        return slice(self.layout.offsets[place], self.layout.offsets[place + 1])
+
+    def divide_by_target(self) -> None:
+        """Divide every box by the labels of the target, whatever it holds; the domain alone decides it."""
+        if self.plan.target is None:
+            return
+        self.kids = self.layout.kids
+        self.forced = np.zeros(len(self.forced), dtype=np.bool_)
+        self.forced[self._target_nodes] = self.layout.kids[self._target_nodes, 0] >= 0
+        self.extend(math.inf, depth=self.plan.parameters.max_depth + self.plan.target_labels + 1)
+
+    @property
     def tree(self) -> BoxTree:
         return BoxTree(self.layout, self.faces, self.splits, self.below)
 
-    def extend(self, limit: float) -> None:
+    def extend(self, limit: float, depth: int | None = None) -> None:
         """Split boxes that are expected to hold more than `limit` records, while expected detail rises."""
         leaves, own = self.tree.leaves, self.plan.parameters
         work = len(self.layout.sides) * float(self.counts[leaves].sum()) / max(self.publishable_size, limit)
         faces, counts, homes, depths, splits, below = grow.expander(work)(
-            self.faces[leaves], self.counts[leaves], self.homes[leaves], self.layout.kids, self.losses, self.masses,
+            self.faces[leaves], self.counts[leaves], self.homes[leaves], self.kids, self.losses, self.masses,
             self.forced, limit, self.publishable_size, self.spread, own.expected_count_error, own.bits_offset, own.bits_power,
-            own.max_depth, self.depths[leaves],
+            own.max_depth if depth is None else depth, self.depths[leaves],
         )  # fmt: skip
         # The new arrays begin with the leaves: put those back in their places and append the others.
         old, new = len(self.splits), len(leaves)
