@@ -165,18 +165,51 @@ def typed(monkeypatch, file, text):
     return CliRunner().invoke(main, ["policy", "confirm", str(file)], input=text)
 
 
-def test_each_is_asked_and_what_is_answered_with_yes_is_declared(file, monkeypatch):
-    done = typed(monkeypatch, file, "yes\nn\nperhaps\n\nY\nstop\n")
+def test_columns_are_asked_and_what_is_answered_with_yes_is_declared(file, monkeypatch):
+    done = typed(monkeypatch, file, "yes\nperhaps\n\nN\nwhy\nY\nstop\n")
     assert done.exit_code == 0, done.output
     asked = " ".join(done.stderr.split())
-    assert "5 keys of the policy came from the data." in asked
+    assert "What the policy says of 4 columns was read off the data: 4 questions." in asked
     assert (
-        "Is it known independently of this table that every value of 'age' lies from 17 to 90? [yes/no/stop]" in asked
+        "1 of 4: age 17 to 90, in steps of 10, 50 "
+        "Would you have written these bounds and steps without this table? [yes/no/each/why/stop]" in asked
     )
-    assert asked.count("answer with yes, no, stop") == 2
-    assert "'diag'" not in asked
-    assert confirmed(file) == ["attributes.age.domain", "attributes.sex.domain"]
-    assert "declared: 2 of 5\nstill drafted from the data: attributes.age.hierarchy" in done.stdout
+    assert asked.count("answer with yes, no, why, stop") == 2  # of one key: there is nothing to take apart
+    assert "The form of texts was read off the table." in asked
+    assert "common flu, cold other rare" in asked
+    assert confirmed(file) == ["attributes.age.domain", "attributes.age.hierarchy", "attributes.zip.domain"]
+    assert "declared: 3 of 5 keys\nstill drafted from the data: attributes.sex.domain" in done.stdout
+
+
+def test_a_question_is_taken_apart_key_by_key(file, monkeypatch):
+    done = typed(monkeypatch, file, "each\nyes\nno\nstop\n")
+    assert done.exit_code == 0, done.output
+    asked = " ".join(done.stderr.split())
+    assert (
+        "Is it known independently of this table that every value of 'age' lies from 17 to 90? [yes/no/why/stop]"
+        in asked
+    )
+    assert confirmed(file) == ["attributes.age.domain"]
+
+
+def test_columns_that_are_alike_are_one_line_and_are_taken_apart_column_by_column(tmp_path, monkeypatch):
+    file = tmp_path / "policy.yaml"
+    flags = "".join(
+        f"  q{number}: {{role: quasi, type: category, domain: ['0', '1'], provenance: profiled}}\n"
+        for number in range(12)
+    )
+    file.write_text(f"version: 1\ndataset: d\nunit: row\nneighbours: add_remove\nattributes:\n{flags}")
+    before = file.read_text()
+    done = typed(monkeypatch, file, "each\n" + "yes\n" * 11 + "no\n")
+    asked = " ".join(done.stderr.split())
+    assert "12 columns was read off the data: 1 question." in asked
+    assert (
+        "1 of 1: 12 columns with lists of values q0, q1, q2, q3, q4, q5, q6, q7, q8, q9, q10, q11: 0, 1 Would" in asked
+    )
+    assert Policy.load(file).profiled_keys() == ("attributes.q11.domain",)
+    file.write_text(before)
+    assert "everything in the policy is declared" in typed(monkeypatch, file, "y\n").stdout
+    assert Policy.load(file).profiled_keys() == ()
 
 
 def test_answers_that_end_early_change_nothing(file, monkeypatch):
@@ -204,12 +237,12 @@ def test_a_person_at_a_terminal_is_asked(file):
     child = subprocess.Popen(program, stdin=other, stdout=other, stderr=other)
     os.close(other)
     for word in (b"yes\n", b"no\n", b"stop\n"):
-        wait_for(terminal, b"[yes/no/stop]")
+        wait_for(terminal, b"stop]")
         os.write(terminal, word)
     wait_for(terminal, b"still drafted from the data")
     assert child.wait() == 0
     os.close(terminal)
-    assert confirmed(file) == ["attributes.age.domain"]
+    assert confirmed(file) == ["attributes.age.domain", "attributes.age.hierarchy"]
 
 
 def wait_for(terminal, words):
@@ -220,7 +253,7 @@ def wait_for(terminal, words):
 
 
 def test_of_a_long_list_it_is_said_where_all_of_it_stands(tmp_path, monkeypatch):
-    values = ", ".join(f"v{number}" for number in range(20))
+    values = ", ".join(f"v{number}" for number in range(60))
     file = tmp_path / "policy.yaml"
     file.write_text(
         "version: 1\ndataset: d\nunit: row\nneighbours: add_remove\nattributes:\n"
@@ -228,5 +261,5 @@ def test_of_a_long_list_it_is_said_where_all_of_it_stands(tmp_path, monkeypatch)
         "  sex: {role: quasi, type: category, domain: [f, m], provenance: profiled}\n"
     )
     asked = " ".join(typed(monkeypatch, file, "yes\nyes\n").stderr.split())
-    assert asked.count("and 8 more, 20 in all") == 2
+    assert asked.count("v11 and 48 more, 60 in all") == 1
     assert asked.count("or in the hierarchy file that it names") == 1

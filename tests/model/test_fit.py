@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from shoal.chance.source import Source
 from shoal.datasets.visits import arrays
@@ -204,3 +205,20 @@ def test_golden_numbers():
     model = fitted((0, 1), (1, 2), sigma=25.0, seed=5)
     assert model.total == pytest.approx(GOLDEN_TOTAL, abs=1e-6)
     assert model.table((0, 2))[0] == pytest.approx(GOLDEN_ROW, rel=1e-3)
+
+
+def test_a_mixture_is_fitted_by_one_thread_and_others_are_left_as_they_were():
+    def threads():
+        return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+
+    def look(stage):
+        if stage.startswith("fitting a model"):
+            during.append(threads())
+
+    during: list[set[int]] = []
+    with threadpool_limits(2):
+        before = threads()
+        fit(axes(), measured(JOINT, (0, 1)), source=Source.seeded(1), stage=look)
+        assert threads() == before
+    assert during
+    assert all(each == {1} for each in during)

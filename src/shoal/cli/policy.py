@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from shoal.errors import UsageError
 
 if TYPE_CHECKING:
     from shoal.policy.confirmation import ProfiledKey
+    from shoal.policy.confirmation_question import ConfirmationQuestion
     from shoal.policy.policy import Policy
 
 LOCK = "policy.lock.yaml"
@@ -189,7 +191,7 @@ def confirm_policy(file: Path, keys: Sequence[str], every: bool, as_json: bool) 
     asked = not every and not keys and bool(waiting)
     if asked:
         _refuse_nobody(waiting, as_json=as_json)
-        chosen = tuple(_ask(waiting, file))
+        chosen: Sequence[ProfiledKey] = _ask(found, waiting, file)
     else:
         chosen = waiting if every else find_profiled(found, keys)
     with progress.stages("declaring") as stage:
@@ -206,7 +208,7 @@ def confirm_policy(file: Path, keys: Sequence[str], every: bool, as_json: bool) 
         return
     if asked:  # whoever was asked has just read them
         output.tell()
-        output.print_line(f"declared: {len(chosen):,} of {len(waiting):,}")
+        output.print_line(f"declared: {len(chosen):,} of {output.count_text(len(waiting), 'key')}")
     else:
         for each in chosen:
             output.print_paragraph(f"declared: {each.statement}")
@@ -233,23 +235,77 @@ def _refuse_nobody(waiting: Sequence[ProfiledKey], *, as_json: bool) -> None:
         )
 
 
-def _ask(waiting: Sequence[ProfiledKey], file: Path) -> Iterator[ProfiledKey]:
-    """Put each question; what is answered with yes."""
-    output.tell(f"{output.count_text(len(waiting), 'key')} of the policy came from the data.", bold=True)
-    for number, each in enumerate(waiting, 1):
-        output.tell()
-        output.tell(f"{number} of {len(waiting)}: {each.key}", bold=True)
-        output.tell_paragraph(each.statement, indent="  ", further="  ")
-        if each.shortened:
-            output.tell_paragraph(f"All of them stand in {file}, or in the hierarchy file that it names.", indent="  ")
-        output.tell_paragraph(each.why, indent="  ", further="  ")
-        answer = output.ask(f"  {each.question} [yes/no/stop] ", ("yes", "no", "stop"))
-        if answer == "stop":
-            return
-        if answer == "yes":
-            yield each
-        else:
-            output.tell("  It stays as it is.")
+class _StoppedError(Exception):
+    """A person has answered enough."""
+
+
+def _ask(policy: Policy, waiting: Sequence[ProfiledKey], file: Path) -> list[ProfiledKey]:
+    """Put the questions; what was answered with yes."""
+    from shoal.policy.confirmation_question import confirmation_questions
+
+    questions = confirmation_questions(policy, waiting)
+    columns = len({each.attribute for each in waiting})
+    output.tell(
+        f"What the policy says of {output.count_text(columns, 'column')} was read off the data: "
+        f"{output.count_text(len(questions), 'question')}.",
+        bold=True,
+    )
+    output.tell_paragraph(_INTRODUCTION)
+    chosen: list[ProfiledKey] = []
+    with contextlib.suppress(_StoppedError):
+        for number, each in enumerate(questions, 1):
+            output.tell()
+            output.tell(f"{number} of {len(questions)}: {each.subject}", bold=True)
+            _put(each, file, chosen)
+    return chosen
+
+
+_INTRODUCTION = (
+    "What is read off a table can tell of somebody in it: the oldest, the only one with a value. Answer yes to what you know "
+    "from elsewhere and would have written without this table: it becomes declared, on your word. Answer no, and it stays as it "
+    "is, and the certificate says that the plan was tuned on the data. Other answers: each (asks one by one), why, stop (keeps "
+    "the answers so far). The first letter is enough."
+)
+
+
+def _put(question: ConfirmationQuestion, file: Path, chosen: list[ProfiledKey]) -> None:
+    """Put one question, as often as it takes; each, into its parts."""
+    _show(question, file)
+    parts = question.open()
+    answers = ("yes", "no", *(("each",) if parts else ()), "why", "stop")
+    while (answer := output.ask(f"  {question.question} [{'/'.join(answers)}] ", answers)) == "why":
+        output.tell_paragraph(question.why, indent="  ", further="  ")
+    if answer == "stop":
+        raise _StoppedError
+    if answer == "yes":
+        chosen.extend(question.keys)
+    elif answer == "each":
+        for part in parts:
+            output.tell()
+            output.tell(f"  {part.subject}", bold=True)
+            _put(part, file, chosen)
+    else:
+        output.tell("  It stays as it is.")
+
+
+def _show(question: ConfirmationQuestion, file: Path) -> None:
+    """Show what a yes declares: a line for each column, or for columns that are alike; groups with their members."""
+    alone = len({key.attribute for key in question.keys}) == 1
+    for each in question.columns:
+        if len(each.names) > 1:
+            output.tell_paragraph(f"{', '.join(each.names)}:", indent="  ", further="  ")
+            output.tell_paragraph(each.finding, indent="      ", further="      ")
+        elif alone and each.finding and not each.groups:
+            output.tell_paragraph(each.finding, indent="  ", further="  ")
+        if each.groups:
+            output.tell_facts(each.groups)
+            if each.finding:
+                output.tell_paragraph(each.finding, indent="  ", further="  ")
+    single = [(each.names[0], each.finding) for each in question.columns if len(each.names) == 1]
+    if single and not alone:
+        output.tell_facts(single)
+    if question.shortened:
+        output.tell_paragraph(f"All of them stand in {file}, or in the hierarchy file that it names.", indent="  ")
 
 
 def _refuse_changed(file: Path, found: Policy) -> None:

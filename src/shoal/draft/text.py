@@ -17,6 +17,7 @@ from shoal.draft.codes.table import Labels
 from shoal.errors import PolicyError, UsageError
 from shoal.files.write import refuse_overwriting, write
 from shoal.policy.confirmation import profiled
+from shoal.policy.confirmation_question import confirmation_questions
 from shoal.policy.model.method import MOST_COLUMNS
 from shoal.policy.text.reading import read_yaml
 
@@ -238,9 +239,10 @@ def sentences(draft: Draft) -> list[str]:
         said.append(f"Unit of privacy: one row of each '{unit.column}', drawn at random; {unit.reason}.")
     keys = len(draft.profiled)
     if keys:
+        asked = len(confirmation_questions(draft.policy, profiled(draft.policy)))
         said.append(
             f"{keys} domains and hierarchies were read off the table (profiled). Until you confirm them, which takes "
-            f"{_questions(len(profiled(draft.policy)))}, a release is proved for a plan tuned on the data."
+            f"{_questions(asked)}, a release is proved for a plan tuned on the data."
         )
     open_columns = [column.name for column in draft.columns if not column.complete]
     if open_columns:

@@ -15,6 +15,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
+from threadpoolctl import threadpool_limits
 
 from shoal.chance.source import Source
 from shoal.model.measurement import Floats, check_size
@@ -112,12 +113,14 @@ def fit_mixture(
     problem = _Problem(margins, coarser, targets, total)
     logits, shares = problem.begin(classes, source) if start is None else problem.resume(start)
     moves = _Moves(logits), _Moves(shares)
-    for step in range(1, steps + 1):
-        slopes = problem.slope(logits, shares)
-        rate = RATE * min(1.0, step / WARM) * (0.01 + 0.99 * 0.5 * (1 + np.cos(np.pi * step / steps)))
-        for move, slope in zip(moves, slopes, strict=True):
-            move.go(slope, rate, step)
-        progress(step, steps)
+    # A step multiplies many small matrices. Threads that share one of them wait for each other longer than they work.
+    with threadpool_limits(1):
+        for step in range(1, steps + 1):
+            slopes = problem.slope(logits, shares)
+            rate = RATE * min(1.0, step / WARM) * (0.01 + 0.99 * 0.5 * (1 + np.cos(np.pi * step / steps)))
+            for move, slope in zip(moves, slopes, strict=True):
+                move.go(slope, rate, step)
+            progress(step, steps)
     return problem.mixture(logits, shares)
 
 

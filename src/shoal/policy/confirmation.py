@@ -7,7 +7,6 @@ nothing here decides it; it puts the question in plain words, and writes down th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -15,8 +14,6 @@ from shoal.data.domain import Interval, Pattern, Values, shorten
 from shoal.errors import UsageError
 from shoal.policy.policy import Policy
 
-_ALL = re.compile(r" and [0-9,]+ more, [0-9,]+ in all")
-"""The end of a list that is shortened."""
 _INDEPENDENT = "a codebook, a law, an instrument or common knowledge"
 
 
@@ -34,11 +31,6 @@ class ProfiledKey:
     statement: str
     why: str
     question: str
-
-    @property
-    def shortened(self) -> bool:
-        """Whether the statement leaves values or groups out because there are many."""
-        return _ALL.search(self.statement) is not None
 
     @property
     def key(self) -> str:
@@ -125,19 +117,19 @@ def _domain(policy: Policy, name: str, keys: tuple[str, ...]) -> ProfiledKey:
     if isinstance(domain, Interval):
         said = f"every value of '{name}' lies from {domain.low} to {domain.high}"
         why = (
-            "These bounds were read off the table. The lowest and the highest value are often one person's, so the bounds tell "
-            f"of that person. Bounds that are known from {_INDEPENDENT} tell of nobody."
+            "Bounds were read off the table. The lowest and the highest value are often one person's, so such bounds tell of "
+            f"that person. Bounds that are known from {_INDEPENDENT} tell of nobody."
         )
     elif isinstance(domain, Values):
-        said = f"the values of '{name}' are {_listed(domain.values)}"
+        said = f"the values of '{name}' are {list_in_words(domain.values)}"
         why = (
-            "This list was read off the table. A value that one person alone has would be in it because of that person. A list "
+            "A list was read off the table. A value that one person alone has would be in it because of that person. A list "
             f"that is known from {_INDEPENDENT} tells of nobody."
         )
     else:
         form = domain.words() if isinstance(domain, Pattern) else "texts"
         said = f"the values of '{name}' are {form}"
-        why = f"This form was read off the table. One that is known from {_INDEPENDENT} tells of nobody."
+        why = f"The form of texts was read off the table. One that is known from {_INDEPENDENT} tells of nobody."
     return _asked(name, keys, said, why, f"Is it known independently of this table that {said}?")
 
 
@@ -145,12 +137,14 @@ def _hierarchy(policy: Policy, name: str, keys: tuple[str, ...]) -> ProfiledKey:
     attribute = policy.schema[name]
     levels = attribute.hierarchy
     shown = [] if levels is None else [levels.labels(index) for index in range(1, len(levels))]
-    groups = "; then ".join("labels that are not listed" if labels is None else _listed(labels, 6) for labels in shown)
+    groups = "; then ".join(
+        "labels that are not listed" if labels is None else list_in_words(labels, 6) for labels in shown
+    )
     said = f"the values of '{name}' are grouped into {groups}"
     if len(keys) > 1 and isinstance(attribute.domain, Values):
-        said = f"the values of '{name}' are {_listed(attribute.domain.values)}, grouped into {groups}"
+        said = f"the values of '{name}' are {list_in_words(attribute.domain.values)}, grouped into {groups}"
     why = (
-        "These groups were chosen after a look at the values of the table. Groups that a classification or common practice has "
+        "Groups were chosen after a look at the values of the table. Groups that a classification or common practice has "
         "tell of nobody; groups that were drawn around the values of this table may tell of the people in it."
     )
     what = "these values and groups" if len(keys) > 1 else "these groups"
@@ -163,7 +157,8 @@ def _asked(name: str, keys: tuple[str, ...], said: str, why: str, question: str)
     return ProfiledKey(name, parts, keys, f"{said[:1].upper()}{said[1:]}.", why, question)
 
 
-def _listed(values: Sequence[str], most: int = 12) -> str:
+def list_in_words(values: Sequence[str], most: int = 12) -> str:
+    """A list of values or labels, of which the first are shown where there are many."""
     shown = ", ".join(_quoted(value) for value in values[:most])
     if len(values) <= most:
         return shown

@@ -100,13 +100,18 @@ def _wrapped(text: str, width: int | None) -> list[str]:
 
 def print_facts(rows: Sequence[tuple[str, str]], width: int = 100) -> None:
     """Print names with what there is to say of each, wrapped beside the name."""
+    for line in _fact_lines(rows, width):
+        _print(line)
+
+
+def _fact_lines(rows: Sequence[tuple[str, str]], width: int) -> Iterator[str]:
     shown = [(visible(name), visible(text)) for name, text in rows]
     indent = max(len(name) for name, _ in shown) + 4
     for name, text in shown:
         lines = _wrapped(text, width - indent)
-        _print(f"  {name:<{indent - 4}}  {lines[0]}".rstrip())
+        yield f"  {name:<{indent - 4}}  {lines[0]}".rstrip()
         for more in lines[1:]:
-            _print(" " * indent + more)
+            yield " " * indent + more
 
 
 def count_text(number: int, word: str) -> str:
@@ -141,6 +146,12 @@ def tell_lines(text: str) -> None:
 def tell_paragraph(text: str, width: int = 96, indent: str = "", further: str = "") -> None:
     """Print sentences on standard error, wrapped; lines after the first are indented by `further`."""
     _tell(click.wrap_text(visible(text), width=width, initial_indent=indent, subsequent_indent=further))
+
+
+def tell_facts(rows: Sequence[tuple[str, str]], width: int = 96) -> None:
+    """Print names with what there is to say of each on standard error, wrapped beside the name."""
+    for line in _fact_lines(rows, width):
+        _tell(line)
 
 
 def tell_error(words: str, fields: Mapping[str, Any], *, as_json: bool) -> None:
