@@ -15,6 +15,8 @@ from _utility_measures import Rows, measure
 
 TARGET = "pairs and triples of the target"
 """The workload of all pairs, and of every pair together with the attribute that is predicted."""
+CHOSEN = {"every": "pairs", "adapt": {"target": "the attribute that is predicted"}}
+"""All pairs, and triples with the attribute that is predicted, which are chosen."""
 CANDIDATES: dict[str, dict] = {
     "one wide table": {"method": "safe-k", "recoding": "tree"},
     "views of rows": {"method": "safe-k", "views": "pairs"},
@@ -30,6 +32,7 @@ CANDIDATES: dict[str, dict] = {
     "synthetic, adapted": {"method": "synthetic", "views": {"adapt": {}}},
     "synthetic, adapted, up to triples": {"method": "synthetic", "views": {"adapt": {"width": 3}}},
     "synthetic, all pairs and chosen triples": {"method": "synthetic", "views": {"every": "pairs", "adapt": {}}},
+    "synthetic, all pairs and chosen triples of the target": {"method": "synthetic", "views": CHOSEN},
     "synthetic, pairs and triples of the target": {"method": "synthetic", "views": {"workload": TARGET}},
     "synthetic, default": {"method": "synthetic"},
 }
@@ -63,6 +66,8 @@ def policy_of(table, keys: dict, epsilon, delta) -> dict:
     }
     if keys.get("views") == {"workload": TARGET}:
         keys = {**keys, "views": {"workload": workload_of(table)}}
+    if keys.get("views") == CHOSEN:
+        keys = {**keys, "views": {**CHOSEN, "adapt": {"target": table.target}}}
     return {
         "version": 1,
         "dataset": table.name,

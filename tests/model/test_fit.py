@@ -11,7 +11,10 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from shoal.chance.source import Source
 from shoal.datasets.visits import arrays
 from shoal.errors import ShoalError, UsageError
-from shoal.model.fit import PULL, fit
+from shoal.model import fit as module
+from shoal.model.divisions import atoms_of
+from shoal.model.evidence import Collection, settle_margins, settle_tables
+from shoal.model.fit import PULL, _noise_followed, _perturbed, fit
 from shoal.model.measurement import Axis, Measurement
 from tests.model.tables import SIZES, axes, chain, distance, measured, pairs
 
@@ -222,3 +225,55 @@ def test_a_mixture_is_fitted_by_one_thread_and_others_are_left_as_they_were():
         assert threads() == before
     assert during
     assert all(each == {1} for each in during)
+
+
+# --- how much noise a mixture follows -----------------------------------------------------------------------------------
+
+
+def twice(seed=1, sigma=5.0):
+    """Counts of all pairs of a chain, and the same with the noise that is added to try a mixture."""
+    joint = chain((8, 9, 7, 8), total=50_000.0)
+    tables = measured(joint, *pairs(4), sigma=sigma, seed=seed)
+    atoms = atoms_of(axes(joint.shape), tables, ())
+    return joint, Collection(atoms, tables), Collection(atoms, _perturbed(tables, Source.seeded(seed)))
+
+
+@pytest.mark.parametrize("part", [0.0, 0.3, 0.6, 1.0])
+def test_the_part_of_the_noise_that_an_expectation_follows_is_found(part):
+    """An expectation that is so far on the way from the truth to the counts that it was fitted to follows that part."""
+    joint, own, other = twice()
+    expect = {}
+    for pair in pairs(4):
+        truth = joint.sum(tuple(axis for axis in range(4) if axis not in pair))
+        expect[pair] = truth + part * (other.tables[pair].values - truth)
+    assert _noise_followed(own, other, expect) == pytest.approx(min(part, 0.95), abs=0.15)
+
+
+def test_counts_weigh_more_where_the_expectation_followed_their_noise():
+    joint, own, _ = twice()
+    truth = {pair: joint.sum(tuple(axis for axis in range(4) if axis not in pair)) for pair in pairs(4)}
+    margins = settle_margins(own, None)
+    chance = np.random.default_rng(3)
+    # Off by the noise that was followed, and by an error of its own: an expectation that looks nearer than it is.
+    expect = {
+        pair: truth[pair] + 0.6 * (own.tables[pair].values - truth[pair]) + chance.normal(0, 6.0, truth[pair].shape)
+        for pair in truth
+    }
+    far = []
+    for followed in (0.0, 0.6):
+        settled, _ = settle_tables(own, margins, expect, {}, followed)
+        far.append(np.mean([distance(settled[pair], truth[pair]) for pair in truth]))
+    assert far[1] < 0.97 * far[0]
+
+
+@pytest.mark.slow
+def test_a_mixture_is_fitted_again_only_where_it_is_about_as_far_from_the_counts_as_their_noise(monkeypatch):
+    tried = []
+    monkeypatch.setattr(module, "_noise_followed", lambda *_: tried.append(1) or 0.5)
+    joint = chain(total=50_000.0)
+    for near, far in ((0.0, 1e9), (1e9, 1e9), (0.0, 1e-9)):
+        monkeypatch.setattr(module, "NEAR", near)
+        monkeypatch.setattr(module, "FAR", far)
+        fit(axes(), measured(joint, *pairs(4), sigma=5.0), source=Source.seeded(1))
+        tried.append(0)
+    assert tried == [1, 0, 0, 0]

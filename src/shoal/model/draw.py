@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +11,8 @@ from shoal.compilation import compile_kernel
 from shoal.errors import ParameterError, UsageError
 from shoal.model.descent import improve, improve_plain
 from shoal.model.divisions import Atoms
+from shoal.model.gibbs import chains_for, maximum_entropy_rows
+from shoal.model.layout import Layout, layout_of
 from shoal.model.measurement import Floats, Ints, Mask
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ ENOUGH = 0.002
 """Rows are good enough when a sweep changes no more values for each row than this."""
 MUCH = 100_000
 """Rows times pairs beyond which the loop is compiled: plain it takes a tenth of a second for so many."""
-MOST_GAPS = 60_000_000
-"""The most entries of all pairs, twice: half a gigabyte. Beyond it rows are as the mixture draws them."""
 AGAIN = 40
 """How often rows that lie in a forbidden box are drawn again."""
 
@@ -37,39 +36,29 @@ def draw_rows(model: FittedModel, rows: int, source: Source) -> Ints:
     if rows == 0:
         return np.zeros((0, len(model.axes)), dtype=np.int64)
     chance = source.stream("rows")
-    codes = _allowed_rows(model, rows, chance)
-    _approach(model, codes, chance)
+    layout = layout_of(model, box_masks(model)) if len(model.axes) > 1 else None
+    if layout is None:
+        return _to_cells(model, _allowed_rows(model, rows, chance), chance)
+    if len(model.axes) > 2:
+        many = chains_for(layout, rows)
+        begin = _allowed_rows(model, many, chance)
+        codes = maximum_entropy_rows(layout, layout.wanted(model, many), begin, rows, chance)
+    else:
+        codes = _allowed_rows(model, rows, chance)
+    _approach(layout, layout.wanted(model, rows), codes, chance)
     return _to_cells(model, codes, chance)
 
 
-def _approach(model: FittedModel, codes: Ints, source: Source) -> None:
-    """Change single values of the rows while that brings the tables of all pairs nearer to the model's."""
-    width = len(model.axes)
-    sizes = np.array([atoms.many for atoms in model.atoms], dtype=np.int64)
-    if width < 2 or int(sizes.sum()) ** 2 - int((sizes**2).sum()) > MOST_GAPS:
-        return
-    where = np.zeros((width, width), dtype=np.int64)
-    end = 0
-    for j in range(width):
-        for k in range(width):
-            if j != k:
-                where[j, k] = end
-                end += int(sizes[j] * sizes[k])
-    gaps = np.empty(end)
-    for j, k in combinations(range(width), 2):
-        wanted = model.table_of_atoms((j, k)) * (len(codes) / model.total)
-        found = np.bincount(codes[:, j] * sizes[k] + codes[:, k], minlength=int(sizes[j] * sizes[k]))
-        gap = found.reshape(wanted.shape) - wanted
-        gaps[where[k, j] : where[k, j] + gap.size] = gap.ravel()
-        gaps[where[j, k] : where[j, k] + gap.size] = gap.T.ravel()
-    masks = box_masks(model)
-    closed = np.array([np.concatenate(box) for box in masks]).reshape(len(masks), int(sizes.sum()))
-    first = np.cumsum(sizes) - sizes
+def _approach(layout: Layout, wanted: Floats, codes: Ints, source: Source) -> None:
+    """Change single values of the rows while that brings the tables of all pairs, and measured wider ones, nearer."""
+    width = len(layout.sizes)
+    gaps = layout.count(codes) - wanted
     loop = compile_kernel(improve, improve_plain) if len(codes) * width**2 > MUCH else improve_plain
-    each = float(len(codes)) * (width - 1) * float(sizes.sum())
+    each = float(len(codes)) * (width - 1) * float(layout.sizes.sum())
     for _ in range(int(min(SWEEPS, max(2.0, WORK / each)))):
         order = source.permutation(len(codes))
-        if loop(codes, order, sizes, where, gaps, first, closed, 0.0) <= ENOUGH * len(codes):
+        changes = loop(codes, order, layout.sizes, layout.where, gaps, layout.first, layout.closed, *layout.wider)
+        if changes <= ENOUGH * len(codes):
             break
 
 

@@ -220,11 +220,12 @@ def settle_tables(
     margins: Sequence[Floats],
     expect: Mapping[Blocks, Floats] | None,
     zeros: Mapping[Blocks, Floats],
+    followed: float = 0.0,
 ) -> tuple[dict[Blocks, Floats], dict[Blocks, tuple[Floats, Floats]]]:
     """Weigh the evidence of every set of blocks against its expectation, and rake the result to its subsets, narrow sets first.
 
-    Without a model the expectation is independence for two blocks, and what their parts say for more. Gives the settled
-    tables, and for each set the mean and variance before raking.
+    Without a model the expectation is independence for two blocks, and what their parts say for more. `followed` is the part of
+    the noise that the expectation has followed. Gives the settled tables, and for each set the mean and variance before raking.
     """
     settled: dict[Blocks, Floats] = {}
     weighed: dict[Blocks, tuple[Floats, Floats]] = {}
@@ -245,9 +246,9 @@ def settle_tables(
                 expected = rake(np.maximum(expected, TINY), aims)
         else:
             expected = expect[blocks]
-        mean, variance = shrink(evidence.values, evidence.variance, expected)
+        mean, variance = shrink(evidence.values, (1.0 - followed) * evidence.variance, expected)
         weighed[blocks] = mean, variance
-        table = np.maximum(mean, TINY)
+        table = np.maximum(project(mean.ravel(), variance.ravel(), collection.total).reshape(mean.shape), TINY)
         if blocks in zeros:
             table = table * zeros[blocks]
         settled[blocks] = rake(table, aims)

@@ -5,7 +5,8 @@
 2.  Every measured table is weighed against independence, and one of three or more attributes against its parts.
 3.  A mixture of products is fitted to all of them together (`mixture`), less weighed than in step 2: the joint model.
 4.  Each attribute's counts and every measured table are weighed once more, against the mixture, and then raked
-    to the common margins (`evidence`).
+    to the common margins (`evidence`). Where the mixture is further from the counts than their noise, how much of this
+    noise it follows is found out first (`_noise_followed`), and that part is not counted against the counts again.
 
 All of it is a function of published numbers and of random bits, so it costs no privacy.
 """
@@ -24,7 +25,7 @@ from shoal.model.divisions import Atoms, atoms_of
 from shoal.model.draw import draw_rows
 from shoal.model.evidence import TINY, Blocks, Collection, Evidence, rake, settle_margins, settle_tables
 from shoal.model.measurement import Axis, Box, Floats, Ints, Mask, Measurement, check_input, check_size
-from shoal.model.mixture import Mixture, TargetTable, fit_mixture
+from shoal.model.mixture import Mixture, TargetTable, fit_mixture, normal
 from shoal.model.paths import implied_pairs
 from shoal.progress import Stage, report_progress, silent
 
@@ -33,6 +34,12 @@ LEAST_VARIANCE = 1.0
 PULL = 0.2
 """How much of what is expected without a model reaches the mixture. All of it (1) takes from every entry what many entries
 together say; none (0) lets the mixture follow the noise in tables of independent attributes."""
+PERTURBATION = 0.5
+"""Noise that is added to find out how much a mixture follows, in units of the noise that is there."""
+MOST_FOLLOWED = 0.95
+NEAR, FAR = 1.0, 20.0
+"""Between these squared distances of a mixture from the counts, in units of their noise, it matters how much noise it follows:
+nearer, the mixture tells more than the counts do; further, it hardly weighs beside them."""
 
 
 @dataclass(frozen=True)
@@ -109,9 +116,11 @@ class FittedModel:
     def draw(self, rows: int, source: Source) -> Ints:
         """Draw rows: for each attribute the number of a cell. Their tables are those of the model, up to rounding.
 
-        Rows are drawn from the mixture, class by class in proportion, and then single values are changed as long as that
-        brings the tables of all pairs nearer to the model's. Cells within an atom follow the attribute's own counts. No row
-        lies in a forbidden box: rows of the mixture that do are drawn again, and no change leads into one.
+        Rows are those of the maximum entropy that the tables of all pairs, and measured ones of more attributes, allow (`gibbs`),
+        which begins with rows of the mixture; then single values are changed as long as that brings these tables nearer to the
+        model's. Where the tables are too large for it, rows are as the mixture draws them. Cells within an atom follow the
+        attribute's own counts. No row lies in a forbidden box: rows of the mixture that do are drawn again, and no
+        change leads into one.
 
         Raises     UsageError for fewer than no rows, and where nearly all the model's rows lie in forbidden boxes.
         """
@@ -150,29 +159,93 @@ def fit(
     check_input(axes, measurements, forbidden)
     atoms = atoms_of(axes, measurements, forbidden)
     collection = Collection(atoms, measurements)
+    zeros = _allowed(collection, forbidden)
+    mixture = _mixture_of(axes, collection, zeros, source.stream("mixture"), start, stage)
+    expect = _expected(collection, mixture)
+    followed = 0.0
+    if NEAR < _squared_distance(collection, expect) < FAR:
+        other = Collection(atoms, _perturbed(measurements, source.stream("perturbation")))
+        again = _mixture_of(axes, other, zeros, source.stream("perturbed mixture"), None, stage)
+        followed = _noise_followed(collection, other, _expected(collection, again))
+    stage("making the tables agree")
+    margins = settle_margins(collection, [mixture.table([axis]) * collection.total for axis in range(len(axes))])
+    settled, _ = settle_tables(collection, margins, expect, zeros, followed)
+    kept = {blocks: table for blocks, table in settled.items() if len(blocks) > 1 and max(blocks) < len(axes)}
+    shares = tuple(collection.cells(axis, margins[axis]) for axis in range(len(axes)))
+    return FittedModel(axes, collection.total, forbidden, atoms, shares, tuple(margins), mixture, kept)
+
+
+def _mixture_of(
+    axes: tuple[Axis, ...],
+    collection: Collection,
+    zeros: Mapping[Blocks, Floats],
+    chance: Source,
+    start: FittedModel | None,
+    stage: Stage,
+) -> Mixture:
+    """Fit a mixture to what the measurements say: steps 1 to 3."""
     stage("weighing the tables")
     margins = settle_margins(collection, None)
-    zeros = _allowed(collection, forbidden)
     first, weighed = settle_tables(collection, margins, None, zeros)
     targets = [_target(blocks, collection.tables[blocks], *own) for blocks, own in weighed.items()]
     pairs = {(key[0], key[1]): table for key, table in first.items() if len(key) == 2 and key[1] < len(axes)}
     implied = implied_pairs(margins, pairs, collection.total)
     targets += [TargetTable(pair, mean, 1.0 / variance) for pair, (mean, variance) in implied.items()]
-    begin = None if start is None else _carry_over(start, axes, atoms, margins)
-    report, chance = report_progress(stage, "fitting a model"), source.stream("mixture")
-    mixture = fit_mixture(margins, collection.coarser, targets, collection.total, chance, begin, report)
-    stage("making the tables agree")
-    expect = {
+    begin = None if start is None else _carry_over(start, axes, collection.atoms, margins)
+    report = report_progress(stage, "fitting a model")
+    return fit_mixture(margins, collection.coarser, targets, collection.total, chance, begin, report)
+
+
+def _expected(collection: Collection, mixture: Mixture) -> dict[Blocks, Floats]:
+    """Give what a mixture expects of every measured table of two blocks and more."""
+    return {
         blocks: collection.to_blocks(
             mixture.table([collection.axis_of(block) for block in blocks]) * collection.total, blocks
         )
-        for blocks in weighed
+        for blocks in collection.tables
+        if len(blocks) > 1
     }
-    margins = settle_margins(collection, [mixture.table([axis]) * collection.total for axis in range(len(axes))])
-    settled, _ = settle_tables(collection, margins, expect, zeros)
-    kept = {blocks: table for blocks, table in settled.items() if len(blocks) > 1 and max(blocks) < len(axes)}
-    shares = tuple(collection.cells(axis, margins[axis]) for axis in range(len(axes)))
-    return FittedModel(axes, collection.total, forbidden, atoms, shares, tuple(margins), mixture, kept)
+
+
+def _squared_distance(collection: Collection, expect: Mapping[Blocks, Floats]) -> float:
+    """Give the mean squared distance of noisy counts from what is expected, in units of their noise; 0 without tables."""
+    sums = [
+        (
+            np.square(table - collection.tables[blocks].values) / np.maximum(collection.tables[blocks].variance, TINY)
+        ).sum()
+        for blocks, table in expect.items()
+    ]
+    return float(sum(sums) / max(1, sum(table.size for table in expect.values())))
+
+
+def _perturbed(measurements: Sequence[Measurement], chance: Source) -> list[Measurement]:
+    """Give the measurements with more noise."""
+    return [
+        Measurement(
+            each.axes,
+            each.bins,
+            each.values
+            + PERTURBATION * np.sqrt(each.variance) * normal(chance, each.values.size).reshape(each.values.shape),
+            np.asarray(each.variance, dtype=np.float64) * (1 + PERTURBATION**2),
+        )
+        for each in measurements
+    ]
+
+
+def _noise_followed(collection: Collection, other: Collection, expect: Mapping[Blocks, Floats]) -> float:
+    """Give the part of the noise in the counts that a mixture follows: its degrees of freedom (Ye 1998), over the entries.
+
+    What is expected was fitted to counts with more noise, which is known and has nothing to do with the counts themselves. So the
+    mean product of the two is how far the noise moved the expectation. A mixture that follows a part c of the noise is nearer to
+    the noisy counts than to the truth; weighed against it, noise counts as if its variance were 1 - c of what it is.
+    """
+    found, entries = 0.0, 0
+    for blocks, table in expect.items():
+        own = collection.tables[blocks]
+        added = other.tables[blocks].values - own.values
+        found += float(((table - own.values) * added / np.maximum(own.variance, TINY)).sum())
+        entries += table.size
+    return min(max(found / (PERTURBATION**2 * entries), 0.0), MOST_FOLLOWED)
 
 
 def _target(blocks: Blocks, noisy: Evidence, mean: Floats, variance: Floats) -> TargetTable:

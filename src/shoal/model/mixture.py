@@ -81,6 +81,12 @@ def _outer(one: Number, other: Number) -> Number:
     return (one[:, :, None] * other[:, None, :]).reshape(len(one), -1)
 
 
+def normal(source: Source, size: int) -> Floats:
+    """Draw normal numbers, for a search that starts or is tried at random; no noise that protects anybody."""
+    words = source.words(size) >> np.uint64(11)
+    return np.asarray(ndtri((words.astype(np.float64) + 0.5) * 2.0**-53))
+
+
 def independent(margins: Sequence[Floats]) -> Mixture:
     """Make the mixture of one class: independent attributes."""
     return Mixture(np.ones(1), tuple((own / own.sum())[None, :] for own in margins))
@@ -187,9 +193,8 @@ class _Problem:
 
     def begin(self, classes: int, source: Source) -> tuple[Singles, Singles]:
         """Give classes that differ at random from the attributes' own distributions."""
-        words = source.words(classes * self.atoms) >> np.uint64(11)
-        normal = ndtri((words.astype(np.float64) + 0.5) * 2.0**-53).reshape(classes, self.atoms)
-        logits = np.log(np.concatenate(self.margins))[None, :] + SPREAD * normal
+        apart = normal(source, classes * self.atoms).reshape(classes, self.atoms)
+        logits = np.log(np.concatenate(self.margins))[None, :] + SPREAD * apart
         return logits.astype(np.float32), np.zeros(classes, dtype=np.float32)
 
     def resume(self, start: Mixture) -> tuple[Singles, Singles]:

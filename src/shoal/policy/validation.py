@@ -396,7 +396,18 @@ def _views(
         if key == "groups" and groups and (left := published - seen):
             fix = "add it to a group; a workload may leave attributes out"
             yield Problem((*where, key), "an attribute is in no group", excerpt(", ".join(sorted(left))), fix=fix)
-    yield from _width(where, asked, len(published), counts=counts)
+    yield from _chosen_target(where, asked, attributes) or _width(where, asked, len(published), counts=counts)
+
+
+def _chosen_target(where: Path, asked: GroupsModel, attributes: Mapping[str, AttributeModel]) -> list[Problem]:
+    """The attribute that chosen tables hold is published."""
+    target, path = None if asked.adapt is None else asked.adapt.target, (*where, "adapt", "target")
+    if target is None or (target in attributes and attributes[target].is_published):
+        return []
+    if target not in attributes:
+        return [no_attribute(path, target, attributes)]
+    came = f"{target} ({attributes[target].role.value})"
+    return [Problem(path, "never published", came, fix="name an attribute that is published")]
 
 
 def _width(where: Path, asked: GroupsModel, published: int, *, counts: bool) -> Iterator[Problem]:

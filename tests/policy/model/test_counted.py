@@ -69,6 +69,10 @@ def test_a_lock_says_it():
         (32, 9, {"every": "pairs", "adapt": {}}, 4),
         (6, 9, {"every": "pairs", "adapt": {"rounds": 2}}, 2),
         (6, 9, {"every": "triples", "adapt": {"width": 2}}, 4),
+        (6, 9, {"every": "pairs", "adapt": {"target": "c3"}}, 2),
+        (6, 3, {"every": "pairs", "adapt": {"target": "c0"}}, 1),
+        (6, 9, {"every": "triples", "adapt": {"width": 2, "target": "c3"}}, 2),
+        (6, 9, {"workload": [["c0", "c1", "c2"], ["c0", "c3"]], "adapt": {"target": "c2"}}, 2),
         (6, 4, {"workload": [["c0", "c1", "c2"], ["c0", "c3"]], "adapt": {}}, 2),
         (6, 3, {"workload": [["c0", "c1", "c2"], ["c0", "c1"]], "adapt": {}}, 1),
     ],
@@ -89,6 +93,8 @@ def test_tables_are_chosen_after_those_that_the_policy_names(values, columns, vi
         assert len(found.candidates(names)) == found.count_candidates(columns, counts=True)
         assert before
         assert found.adapt.width == (2 if views and views.get("every") == "triples" else 3)
+        target = found.adapt.target
+        assert all(target is None or target in group for group in found.candidates(names))
     assert policy_of_lock(policy.lock().text).lock() == policy.lock()
 
 
@@ -101,6 +107,10 @@ def test_tables_are_chosen_after_those_that_the_policy_names(values, columns, vi
         ({"every": "pairs", "workload": [["c0", "c1"]], "adapt": {}}, "exactly one of these keys"),
         ({"every": "pairs", "adapt": {"rounds": 5}}, "too many rounds"),
         ({"every": "pairs", "adapt": {"width": 2}}, "none is left to choose"),
+        ({"every": "pairs", "adapt": {"rounds": 4, "target": "c0"}}, "too many rounds"),
+        ({"every": "pairs", "adapt": {"target": "c9"}}, "no attribute|not an attribute|c9"),
+        ({"every": "pairs", "limit": 3, "adapt": {"target": "c0"}}, "`target` beside `limit`"),
+        ({"adapt": {"target": "c0"}}, "`target` where all tables are chosen"),
     ],
 )
 def test_tables_before_rounds_that_cannot_be(views, said):

@@ -111,6 +111,13 @@ def exchanged_columns(_, content):
         named[key], chosen[key] = chosen[key], named[key]
 
 
+def without_the_target(_, content):
+    """The table that was chosen, of columns among which the target is not."""
+    named, chosen = content["counts"][-2:]
+    chosen["columns"] = ["sex", "diag"]
+    chosen["recoding"] = {"sex": named["recoding"]["sex"], "diag": chosen["recoding"]["diag"]}
+
+
 def as_text(rows):
     """The count is the last field but two; a label before it may hold the same digits."""
     fields = [row.rsplit(",", 3) for row in rows]
@@ -130,6 +137,8 @@ SUBTLE = {
     "fewer tables before the rounds": ("counts-first", put("noise", "first", 0, value=2), "noise"),
     "less noise before the rounds": ("counts-first", less_noise_first, "noise-parts"),
     "a chosen table in the place of a named one": ("counts-first", exchanged_columns, "count-tables"),
+    "a chosen table without the target": ("counts-target", without_the_target, "count-tables"),
+    "more candidates than hold the target": ("counts-target", put("noise", "candidates", value=2), "noise"),
     "a null that should be absent": ("counts", put("noise", "first", value=None), "keys"),
     "a score that is no whole number": (
         "counts-chosen",

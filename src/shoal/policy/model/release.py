@@ -255,16 +255,21 @@ class ChosenViewsModel(PolicyPart):
 class AdaptModel(PolicyPart):
     """Tables of noisy counts that are chosen one after the other, each as the one that the tables so far foresee worst."""
 
-    long_words: ClassVar = "{rounds: how many} or {}"
+    long_words: ClassVar = "{rounds: how many}, {target: an attribute} or {}"
 
     rounds: FromOne | None = Field(
         default=None,
         description="How many tables are chosen; when left out four times as many as there are attributes, beside `every` or "
-        "`workload` half as many.",
+        "`workload` half as many, with a `target` a quarter.",
     )
     width: Width | None = Field(
         default=None,
         description="How many attributes a table has at most: 2 or 3; when left out 2, beside `every` or `workload` 3.",
+    )
+    target: str | None = Field(
+        default=None,
+        description="The attribute that will be predicted from the others: only tables that hold it are chosen. Beside `every` "
+        "or `workload`; when left out all tables may be chosen.",
     )
 
 
@@ -326,6 +331,16 @@ class GroupsModel(PolicyPart):
                 "beside tables of two attributes or more",
                 "leave them out: attributes that stand in no such table are counted by themselves first",
             )
+        if self.adapt is not None and self.adapt.target is not None and not (self.every or self.workload):
+            raise refusal(
+                "`target` where all tables are chosen",
+                "target beside every or workload",
+                "add `every: pairs`: tables without the target are counted first, and those with it are chosen",
+            )
+        if self.adapt is not None and self.adapt.target is not None and self.limit is not None:
+            raise refusal(
+                "`target` beside `limit`", "one of them", "leave `limit` out, or list the tables in `workload`"
+            )
         if self.limit is not None and self.every is None:
             raise refusal("`limit` without `every`", "limit beside every", "list the views you want in `workload`")
         return self
@@ -355,7 +370,8 @@ class GroupsModel(PolicyPart):
             return self._named_in_advance(published)
         before = {frozenset(group) for group in self.first_groups(published)}
         every = (group for size in range(2, self.width + 1) for group in combinations(published, size))
-        return tuple(group for group in every if frozenset(group) not in before)
+        target = None if self.adapt is None else self.adapt.target
+        return tuple(group for group in every if frozenset(group) not in before and (target is None or target in group))
 
     def first_groups(self, published: Sequence[str]) -> tuple[Group, ...]:
         """The tables of noisy counts that are counted before others are chosen in rounds; none where all are chosen."""
@@ -378,14 +394,17 @@ class GroupsModel(PolicyPart):
         """How many views `candidates` gives where so many attributes are published, as far as groups are not named."""
         if self.adapt is None and not (counts and self.choose is not None):
             return comb(published, self.width)
-        found = sum(comb(published, size) for size in range(2, self.width + 1))
+        held = 0 if self.adapt is None or self.adapt.target is None else 1  # an attribute that every table holds
+        found = sum(comb(published - held, size - held) for size in range(2, self.width + 1))
         if self.adapt is None:
             return found
         if self.every is not None:
             wide = EVERY.index(self.every) + 1
-            before = comb(published, wide) if wide <= self.width else 0
+            before = comb(published - held, wide - held) if wide <= self.width else 0
             return found - min(before, self.limit or before)
-        return found - sum(len(group) <= self.width for group in self.workload or ())
+        return found - sum(
+            len(group) <= self.width and (not held or self.adapt.target in group) for group in self.workload or ()
+        )
 
     def fill_counts(self, published: int) -> Self:
         """The same with every default of noisy counts written out, where so many attributes are published."""
@@ -394,7 +413,8 @@ class GroupsModel(PolicyPart):
             update["choose"] = self.choose.model_copy(update={"width": self.width})
         if self.adapt is not None:
             most = self.count_candidates(published, counts=True)
-            usual = published // 2 if self.every or self.workload else 4 * published
+            beside = published // (2 if self.adapt.target is None else 4)
+            usual = beside if self.every or self.workload else 4 * published
             rounds = self.adapt.rounds or max(1, min(usual, most))
             update["adapt"] = self.adapt.model_copy(update={"rounds": rounds, "width": self.width})
         return self.model_copy(update=update)

@@ -257,8 +257,9 @@ def _load_loops() -> tuple[str, ...]:
     """Compile what draws synthetic rows; a note where that fails."""
     from shoal.compilation import load_kernels
     from shoal.model.descent import improve
+    from shoal.model.gibbs import resample
 
-    return load_kernels((improve,))
+    return load_kernels((improve, resample))
 
 
 def counts_frame(table: NoisyTable, half_width: int) -> pa.Table:

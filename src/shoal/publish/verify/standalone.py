@@ -1375,7 +1375,7 @@ EVERY_GROUP = {
 COUNT_TABLES = {
     **EVERY_GROUP,
     "choose": Known({"count": FROM_ONE, "width": OneOf(2, 3)}),
-    "adapt": Known({"rounds": FROM_ONE, "width": OneOf(2, 3)}),
+    "adapt": Known({"rounds": FROM_ONE, "width": OneOf(2, 3), "target": str}),
     "cells": OneOf("merged", "declared"),
 }
 COUNT_VIEWS = Known({**COUNT_TABLES, "show": OneOf("counts")})
@@ -4831,7 +4831,10 @@ def counted_groups(plan: CountsPlan) -> CountedGroups:
         chosen = plan.asked.get("choose") or plan.asked.get("adapt") or {}
         known = set(first)
         possible = _groups_of(plan, range(2, (chosen.get("width") or (3 if first else 2)) + 1))
-        every = [group for group in map(frozenset, possible) if group not in known]
+        target = chosen.get("target")
+        every = [
+            group for group in map(frozenset, possible) if group not in known and (target is None or target in group)
+        ]
     wide = [group for group in every if len(group) > 1]
     merged = plan.asked["cells"] == "merged" and (bool(wide) or plan.kind != "fixed")
     attributes = {name for group in [*first, *every] for name in group}
