@@ -72,6 +72,14 @@ def test_numbered_texts_give_the_same_table(folder, rows, merged):
     assert found == answers(ENGINE.scan(path, SCHEMA)) == answers(OracleEngine().scan(path, SCHEMA))
 
 
+def test_a_file_without_rows_is_a_table_without_rows(folder):
+    path = as_csv([], folder / "none.csv")
+    with numbered():
+        table = COUNTED.scan(path, SCHEMA)
+    assert table.connection.coded is not None
+    assert answers(table) == answers(ENGINE.scan(path, SCHEMA))
+
+
 def test_a_column_with_too_many_texts_is_stored_as_it_is(folder):
     path = as_csv(ROWS, folder / "t.csv")
     for most in (2, 3):
