@@ -10,6 +10,7 @@ from pyarrow import parquet
 from shoal.chance.source import Source
 from shoal.engine import write as writing
 from shoal.engine.duckdb.engine import DuckDB
+from shoal.errors import UsageError
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
 from shoal.publish.plan.methods import plan
@@ -118,3 +119,14 @@ def test_a_large_release_is_a_folder_of_sorted_parts_with_the_same_rows(people, 
     assert named == [f"table.parquet/{writing.part_name(number)}" for number in range(len(named))]
     joined = pa.concat_tables([parquet.read_table(parts[name]) for name in named])
     assert joined.equals(parquet.read_table(whole))
+
+
+@pytest.mark.parametrize("method", ["microaggregation, k: 5", "probabilistic-k, k: 5", "k-anonymity, k: 5"])
+def test_a_method_that_needs_all_records_in_one_memory_says_that_it_never_runs_on_spark(method, people, tmp_path):
+    changes = {"unit": "row", "neighbours": "add_remove", "missing": "refuse", "release": f"{{method: {method}}}"}
+    with (
+        Ledger(str(tmp_path / "ledger.sqlite")) as ledger,
+        pytest.raises(UsageError, match=r"this method never runs on spark, because .* nothing was charged"),
+    ):
+        release(plan(Policy.parse(HEAD.format(**changes))), people, tmp_path / "out", ledger=ledger, engine=SPARK)
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("out")] == []

@@ -178,7 +178,7 @@ def _rule(asked: HierarchyModel, levels: Hierarchy | None) -> str:
     more = {"origin": "beginning at {}", "below": "below {} together", "above": "above {} together"}
     ends = [words.format(spec[word]) for word, words in more.items() if word in spec]
     if "intervals" in spec or "rounding" in spec:
-        steps = spec.get("intervals", spec.get("rounding"))
+        steps: Sequence[Any] = spec["intervals" if "intervals" in spec else "rounding"]
         rule = f"{'in steps of' if 'intervals' in spec else 'rounded to'} {', '.join(map(str, steps))}"
     elif "cuts" in spec:
         cuts = spec["cuts"]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from shoal.data.schema import Schema
 from shoal.engine.base import Table, is_spark_frame
 from shoal.engine.column import Column
-from shoal.engine.spark.session import isolate, load_pyspark, start
+from shoal.engine.spark.session import describe_network, isolate, load_pyspark, start
 from shoal.progress import Stage, silent
 
 if TYPE_CHECKING:
@@ -47,6 +47,9 @@ class Spark:
             self.stage("starting Spark")
             session = start(self.master, self.settings)
         opened = open_spark_input(data, schema, isolate(session), self.stage)
+        opened = replace(
+            opened, opened=replace(opened.opened, notes=(*opened.opened.notes, *describe_network(session)))
+        )
         self.stage("checking the rows")
         columns = tuple(Column(attribute.name, attribute.type) for attribute in opened.attributes)
         frame, rows = check_input(opened)

@@ -191,6 +191,20 @@ def isolate(session: SparkSession) -> SparkSession:
     return own
 
 
+def describe_network(session: SparkSession) -> tuple[str, ...]:
+    """Say for the custodian where rows and the key of the sample travel between machines as they are."""
+    conf = session.sparkContext.getConf()
+    master = conf.get("spark.master") or ""
+    protected = "true" in (conf.get("spark.network.crypto.enabled"), conf.get("spark.ssl.rpc.enabled"))
+    if protected or re.fullmatch(r"local(\[.*\])?", master):
+        return ()
+    note = (
+        f"Spark at {master} sends rows, and the key that decides who is sampled, unencrypted between its machines: set "
+        "spark.authenticate and spark.network.crypto.enabled to true where others can read the network"
+    )
+    return (note,)
+
+
 class SparkConnection:
     """A session with our settings, and the files that its tables read: every run of Spark goes through `attempt`."""
 

@@ -169,6 +169,11 @@ class Plan(ABC):
         """Raise PreconditionError where the columns of a table do not meet a premise of the theorems."""
 
     @property
+    def one_memory(self) -> str | None:
+        """Why the method needs all records in the memory of one machine; None where operations of the engine do its work."""
+        return None
+
+    @property
     def cost(self) -> Cost | None:
         """What the ledger is charged; None for a method without a differential promise, which has no price."""
         return None

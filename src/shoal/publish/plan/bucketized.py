@@ -76,6 +76,11 @@ class GroupPlan(Plan):
 
         return Verification(BucketizedCertificate, group_checks)
 
+    @property
+    def one_memory(self) -> str | None:
+        """The search needs all records."""
+        return "a group takes records from every bucket by comparing all that are left"
+
     def job(self) -> GroupJob:
         from shoal.publish.run.bucketized import GroupJob
 

@@ -116,6 +116,13 @@ class SyntacticPlan(Plan):
     def kind(self) -> str:
         """What becomes of a cluster's records: `faces` (all show one value), `together` or `alone` (values change places)."""
 
+    @property
+    def one_memory(self) -> str | None:
+        """Distances, and cuts that are chosen by the records, need all records; ranks do not."""
+        if self.method.clustering.grouping == "ranking":
+            return None
+        return "a cluster is chosen by comparing each record with all that are left"
+
     def k_by_attribute(self) -> dict[str, int]:
         """The k of each confidential attribute, where they are treated one by one; else empty."""
         return {}

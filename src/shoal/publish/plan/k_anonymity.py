@@ -121,6 +121,11 @@ class FullDomainPlan(Plan):
 
         return Verification(FullDomainCertificate, full_domain_checks)
 
+    @property
+    def one_memory(self) -> str | None:
+        """The search needs all records."""
+        return "the levels of least loss are found by going through all records again and again"
+
     def job(self) -> FullDomainJob:
         from shoal.publish.run.k_anonymity import FullDomainJob
 

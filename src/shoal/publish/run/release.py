@@ -261,6 +261,7 @@ def _run(
         refuse_target(folder, force=force)
         if source is not None and not source.carries_guarantee:
             raise UsageError("a release made with a fixed seed carries no guarantee", fix="leave the source out")
+        _refuse_engine(plan, engine)
         job = plan.job()
         _refuse_unreadable_lock(plan)
         _refuse_other_plan(plan)
@@ -428,6 +429,17 @@ def _unfinished(what: str, error: Exception) -> str:
     return (
         f"the release is there and whole, but {what} ({why}); the next command on this folder or ledger makes up for it"
     )
+
+
+def _refuse_engine(plan: Plan, engine: Engine) -> None:
+    """Raise where a method needs all records in one memory and the engine has them on many machines."""
+    if not engine.is_local and plan.one_memory is not None:
+        raise UsageError(
+            f"this method never runs on {engine.name}, because {plan.one_memory}",
+            came=f"method {plan.policy.model.release.method if plan.policy.model.release is not None else 'none'}",
+            allowed="methods that count records: safe-k, views and noisy counts, synthetic, sample",
+            fix="run it with --engine duckdb on a machine that holds the table; nothing was charged",
+        )
 
 
 def _refuse_unreadable_lock(plan: Plan) -> None:
