@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import shutil
@@ -12,8 +13,11 @@ import duckdb
 import pytest
 
 from shoal.publish.handbook import files
+from shoal.publish.handbook.content import HandbookTable
+from shoal.publish.handbook.snippets import _stata
 from shoal.publish.verify.release import verify
 from shoal.publish.verify.standalone import HANDBOOK, checks_of, read_json
+from tests.publish.handbook.stata import Stata, StataError
 from tests.publish.handbook.survey import released
 from tests.publish.release_folder import alone, certificate, failures, forge
 from tests.publish.verify.forgery import redraw, write
@@ -173,6 +177,72 @@ def test_its_program_for_r_runs(kind):
     (program,) = snippets(folder, "r")
     command = ["Rscript", "--vanilla", "-e", program]
     assert subprocess.run(command, cwd=folder, capture_output=True, check=True).stdout.strip()
+
+
+@pytest.mark.parametrize("kind", ["rows", "trees", "values", "mixed", "groups", "counts-declared", "centroids"])
+def test_its_program_for_stata_fits_the_folder(kind):
+    folder = released(kind)
+    (program,) = snippets(folder, "stata")
+    first = re.search(r'"(.+?)"', program)[1]
+    with (folder / first).open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    ran = Stata(folder).run(program)
+    if "collapse" not in program:
+        assert ran.shown[0] == str(len(rows))
+        assert ran.names == list(rows[0])
+        assert ("display" in program) == (
+            "a row stands for so many records" in (folder / "README.md").read_text("utf-8")
+        )
+        return
+    assert sum(row[-1] for row in ran.rows) == sum(int(row["count"]) for row in rows)
+    assert {row[0] for row in ran.rows} == {row[ran.names[0]] for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('using "', 'using "no-'),
+        ('delimiters(",")', 'delimiters(";")'),
+        ("stringcols(_all) ", ""),
+        ('"UTF-8"', '"latin1"'),
+        ("bindquotes", "bindquote"),
+        ("count, replace", "counts, replace"),
+        ("destring count, replace\n", ""),
+        ("by(", "by(no_"),
+        ("list", "lst"),
+    ],
+)
+def test_a_program_that_does_not_fit_the_folder_is_noticed(before, after):
+    folder = released("counts-declared")
+    (program,) = snippets(folder, "stata")
+    assert before in program
+    with pytest.raises((StataError, csv.Error)):
+        Stata(folder).run(program.replace(before, after, 1))
+
+
+def test_a_folder_that_the_program_does_not_fit_is_noticed(forged):
+    (program,) = snippets(forged, "stata")
+    file = forged / re.search(r'"(.+?)"', program)[1]
+    text = file.read_text(encoding="utf-8")
+    Stata(forged).run(program)
+    file.write_bytes(text.encode("utf-8-sig"))
+    with pytest.raises(StataError, match="byte order"):
+        Stata(forged).run(program)
+    file.write_text(text + "one cell too few\n", encoding="utf-8")
+    with pytest.raises(StataError, match="different lengths"):
+        Stata(forged).run(program)
+    file.write_bytes(b"\xe4" + text.encode("utf-8"))
+    with pytest.raises(UnicodeDecodeError):
+        Stata(forged).run(program)
+    file.unlink()
+    with pytest.raises(StataError, match="not found"):
+        Stata(forged).run(program)
+
+
+@pytest.mark.parametrize(("name", "kept"), [("age", True), ("marital-status", False), ("if", False), ("str8", False)])
+def test_a_name_that_stata_changes_is_not_used(name, kept):
+    table = HandbookTable("t", "t.csv", "counts", (name,), {}, {})
+    assert (f"by({name})" in _stata(table, name)) == kept
 
 
 # --- the data package ------------------------------------------------------------------------------------------------------

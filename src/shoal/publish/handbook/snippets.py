@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Iterator
 
@@ -46,7 +47,7 @@ def snippets(handbook: Handbook) -> Iterator[Snippet]:
     yield "DuckDB:", "sql", _duckdb(table, column)
     yield "R:", "r", _r(handbook, table, column)
     if table.form == "csv":
-        yield "Stata:", "stata", _stata(table)
+        yield "Stata:", "stata", _stata(table, column)
     else:
         which = f" --which {shlex.quote(table.name)}" if len(handbook.tables) > 1 else ""
         yield (
@@ -146,8 +147,17 @@ def _r(handbook: Handbook, table: HandbookTable, column: str) -> str:
     return "\n".join(lines)
 
 
-def _stata(table: HandbookTable) -> str:
-    how = 'varnames(1) case(preserve) stringcols(_all) bindquotes(strict) encoding("UTF-8") clear'
-    read = f'import delimited using "{table.file}", {how}'
-    last = "count" if table.weight is None else f"count\ndisplay r(N){_weight(table)}"
-    return f"{read}\n{last}"
+_STATA_NAME = re.compile(
+    r"(?!(_all|_b|_coef|_cons|_n|_N|_pi|_pred|_rc|_skip|byte|double|float|if|in|int|long|str[L0-9]*|using|with)$)"
+    r"[A-Za-z_][A-Za-z0-9_]{0,31}"
+)
+"""A name that Stata takes as it is; of others, and of words that it keeps for itself, it makes its own."""
+
+
+def _stata(table: HandbookTable, column: str) -> str:
+    how = 'delimiters(",") varnames(1) case(preserve) stringcols(_all) bindquotes(strict) encoding("UTF-8") clear'
+    lines = [f'import delimited using "{table.file}", {how}']
+    if table.kind != "counts":
+        return "\n".join([*lines, "count", *([] if table.weight is None else [f"display r(N){_weight(table)}"])])
+    by = f", by({column})" if _STATA_NAME.fullmatch(column) else ""
+    return "\n".join([*lines, "destring count, replace", f"collapse (sum) count{by}", "list"])
