@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -12,6 +12,7 @@ import click
 
 from shoal.cli.terminal import numbers, output, progress
 from shoal.cli.terminal.command import command, group, json_option, ledger_option
+from shoal.cli.terminal.engine import engine_options, named_engine
 from shoal.cli.terminal.leftovers import recover_ledger
 from shoal.progress import Stage, silent
 
@@ -42,6 +43,9 @@ class AskOptions:
     share: str | None = None
     within: str | None = None
     level: str | None = None
+    engine: str = "duckdb"
+    spark_master: str | None = None
+    spark_conf: Sequence[str] = ()
 
     @property
     def release(self) -> Path | None:
@@ -58,13 +62,13 @@ class AskOptions:
 
     def open_session(self, stage: Stage = silent) -> Session:
         """Open the dataset; it is refused before its table is opened, of which `stage` is told."""
-        from shoal.engine.base import open_engine
         from shoal.ledger.ledger import open_ledger
         from shoal.query.session import session
 
         with open_ledger(self.ledger) as book:
             recover_ledger(book)
-        return session(self.dataset, analyst=self.analyst, ledger=self.ledger, engine=open_engine(stage=stage))
+        opened = named_engine(self.engine, self.spark_master, self.spark_conf, stage)
+        return session(self.dataset, analyst=self.analyst, ledger=self.ledger, engine=opened)
 
     def read_epsilon(self) -> Fraction | None:
         """What each question may cost."""
@@ -120,6 +124,7 @@ def _options(*own: Decorator) -> Decorator:
         ),
         click.option("--analyst", metavar="NAME", help="Ask within this analyst's share of the budget."),
         ledger_option,
+        engine_options,
         json_option,
         click.pass_obj,
     )
