@@ -7,8 +7,9 @@
 
 A table of 20,000 generated visits, one row a person, added or removed; every question gets all of epsilon. Ours are drawn by the
 mechanism that `auto` takes, through the code of a session without its ledger; rows are read once. The error of several numbers is
-the mean of theirs. Coverage is the share of intervals at the level .95 that contain the true value, over all draws; of groups, of
-the group that is covered least often. A peer runs in an environment of its own under build/peers/, made on first use.
+the mean of theirs. Coverage is the share of intervals at the level .95 that contain the true value, over all draws and groups; in
+brackets that of the group that is covered least often. A peer runs in an environment of its own under build/peers/, made on
+first use.
 
 Of a release, what is drawn anew each time is what chance decides: the sample of each view and what is suppressed of it, the noise
 of the counts and of the total. Labels are fixed by the policy; the true counts of labels are those of the same 20,000 visits.
@@ -138,9 +139,15 @@ def ours(rows, epsilon, draws, known):
                 if cells[0].low is not None:
                     true = np.atleast_1d(known[name])
                     held.append([each.low <= at <= each.high for each, at in zip(cells, true, strict=True)])
-            covers = float(np.mean(held, axis=0).min()) if held else None
+            covers = f"{np.mean(held):.3f}{_least(held)}" if held else ""
             found[name] = (float(np.mean(errors)), float(np.std(errors) / len(errors) ** 0.5), covers, chosen.mechanism)
     return found
+
+
+def _least(held):
+    """The coverage of the group that is covered least often, where there are groups."""
+    each = np.mean(held, axis=0)
+    return f" ({each.min():.3f})" if len(each) > 1 else ""
 
 
 # --- releases ---------------------------------------------------------------------------------------------------------
@@ -250,7 +257,7 @@ def releases(rows, draws, folder, kinds, questions):
                 )
         print(f"{name}, {draws} draws: coverage of intervals at .95")
         for question, each in held.items():
-            print(f"  {question:20}{np.mean(each, axis=0).min():.3f}", flush=True)
+            print(f"  {question:20}{np.mean(each):.3f}{_least(each)}", flush=True)
 
 
 def peer(name, path, epsilon, draws, known):
@@ -301,12 +308,11 @@ def main():
                 else {name: peer(name, path, epsilon, given.draws, known) for name in given.peers.split(",")}
             )
             print(f"\nepsilon {epsilon}, {given.draws} draws: mean absolute error (coverage of ours at .95)")
-            print(f"{'':22}{'Shoal':>12}{'±':>9}{'covers':>8}{'by':>13}" + "".join(f"{name:>14}" for name in others))
+            print(f"{'':22}{'Shoal':>12}{'±':>9}{'covers':>15}{'by':>13}" + "".join(f"{name:>14}" for name in others))
             for name, (error, off, covers, mechanism) in mine.items():
-                shown = "" if covers is None else f"{covers:.3f}"
                 values = [other.get(name.partition(",")[0]) for other in others.values()]
                 beside = "".join(f"{'–' if value is None else format(value, ',.4g'):>14}" for value in values)
-                print(f"{name:22}{error:>12,.4g}{off:>9,.2g}{shown:>8}{mechanism:>13}{beside}")
+                print(f"{name:22}{error:>12,.4g}{off:>9,.2g}{covers:>15}{mechanism:>13}{beside}", flush=True)
 
 
 if __name__ == "__main__":
