@@ -208,7 +208,7 @@ def draft(
 
     >>> found = draft("visits.csv", ledger="ledger.sqlite")
     >>> found["zip"].role.value, found["zip"].reason
-    ('quasi', 'its name says that it is a postal code')
+    ('quasi', 'by its name a postal code')
     >>> found.unit.column
     'patient_id'
     >>> print(found.save("drafted").name)

@@ -81,7 +81,7 @@ def test_what_is_assumed_to_be_missing_is_told_apart_from_what_a_codebook_says()
     column = drafted(["1", "5", "99", "NA"] * 10, said)
     assert column.missing_values == ("99", "NA")
     assert column.assumed == ("NA",)
-    assert column.reason.startswith("its label says")
+    assert column.reason.startswith("by its label")
 
 
 def test_what_does_not_fit_a_column_is_left_aside():

@@ -343,7 +343,7 @@ def _unit(profile: TableProfile, recognized: Sequence[Recognition], given: str |
         person = next((column for column, found in named if found.subject == "person id"), None)
         if person is None:
             return DraftedUnit(None, "no column is named like the number of a person: each row is taken for one person")
-        return DraftedUnit(person.name, "its name says that it numbers people, who may have several rows")
+        return DraftedUnit(person.name, "by its name it numbers people, who may have several rows")
     order = {"person id": 0, "official number": 1, "id": 2}
     for column, _ in sorted(named, key=lambda pair: order[pair[1].subject or "id"]):
         if column.most_rows > 1:

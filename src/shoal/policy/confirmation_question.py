@@ -178,8 +178,8 @@ def _rule(asked: HierarchyModel, levels: Hierarchy | None) -> str:
     more = {"origin": "beginning at {}", "below": "below {} together", "above": "above {} together"}
     ends = [words.format(spec[word]) for word, words in more.items() if word in spec]
     if "intervals" in spec or "rounding" in spec:
-        steps: Sequence[Any] = spec["intervals" if "intervals" in spec else "rounding"]
-        rule = f"{'in steps of' if 'intervals' in spec else 'rounded to'} {', '.join(map(str, steps))}"
+        words, steps = ("in steps of", spec["intervals"]) if "intervals" in spec else ("rounded to", spec["rounding"])
+        rule = f"{words} {', '.join(map(str, steps))}"
     elif "cuts" in spec:
         cuts = spec["cuts"]
         several = cuts if isinstance(cuts[0], list) else [cuts]

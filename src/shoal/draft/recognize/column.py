@@ -142,7 +142,8 @@ def _key(subject: Subject | None) -> str | None:
 
 
 def _by_name(subject: Subject) -> str:
-    return f"its name says that it {subject.reason}"
+    what = subject.reason
+    return f"by its name {what.removeprefix('is ')}" if what.startswith("is ") else f"by its name it {what}"
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,7 @@ class _Column:
         bodily = bool(self.siblings & {"body", "measurement", "diagnosis"}) and (middle is None or middle >= 10)
         found = self._typed(subject)
         if bodily:
-            reason = "its name says that it is a weight, and other columns are about bodies: people see it"
+            reason = "by its name a weight, and other columns are about bodies: people see it"
             return replace(found, role=Role.QUASI, subject="body", reason=reason, by_name=True)
         if found.type not in (Type.INTEGER, Type.DECIMAL):
             return self._without_subject(replace(found, subject=None))

@@ -37,7 +37,7 @@ def recognize_table(
         given = (roles or {}).get(column.name)
         one = recognize(column, words[column.name], others)
         if column.name in by_label:
-            one = replace(one, reason=one.reason.replace("its name says", "its label says"))
+            one = replace(one, reason=one.reason.replace("its name", "its label", 1))
         found.append(_with_role(column, one, given))
     return found
 
