@@ -55,7 +55,6 @@ WAYS = {
     "spark": (SPARK, []),
     "spark, with the workers": (SPARK, [(spark_table, "MANY", 0), (spark_table, "LISTED", 0)]),
 }
-SLOW = ("spark", "spark, with the workers")
 OFFERED = {
     "age": [LEVELS["age"], ValueLevel(), IntervalLevel((50,), ("young", "old")), TopLevel()],
     "weight": [ValueLevel(), IntervalLevel((0.0, 1.0), ("below", "some", "more")), TopLevel("any")],
@@ -94,9 +93,12 @@ def opened(way, source):
         yield engine.scan(source, SCHEMA)
 
 
-@pytest.fixture(params=[pytest.param(way, marks=[pytest.mark.slow] * (way in SLOW)) for way in WAYS])
+MARKS = {"spark": [pytest.mark.slow], "spark, with the workers": [pytest.mark.slow, pytest.mark.long]}
+
+
+@pytest.fixture(params=[pytest.param(way, marks=MARKS.get(way, [])) for way in WAYS])
 def way(request):
-    if request.param in SLOW:
+    if request.param in MARKS:
         require_spark()
     return request.param
 
@@ -354,3 +356,13 @@ def test_a_result_of_more_than_one_row_group_is_written_alike(tmp_path):
     table.recode_many([ask])[0].write(tmp_path / "ours.parquet")
     table.recode(ask.levels).suppress_below(list(ask.levels), 1).write(tmp_path / "theirs.parquet")
     assert (tmp_path / "ours.parquet").read_bytes() == (tmp_path / "theirs.parquet").read_bytes()
+
+
+@pytest.mark.slow
+def test_tables_that_stay_with_sparks_workers_are_the_same():
+    require_spark()
+    request = RecodeRequest({"town": LEVELS["town"], "age": ValueLevel(), "weight": ValueLevel()}, every_third)
+    with opened("spark, with the workers", arrow(ROWS)) as table:
+        [found] = table.recode_many([request])
+        assert not isinstance(found, GroupedTable)
+        assert shown(found) == shown(OracleEngine().scan(arrow(ROWS), SCHEMA).recode_many([request])[0])
