@@ -111,14 +111,16 @@ def test_a_large_release_is_a_folder_of_sorted_parts_with_the_same_rows(people, 
     require_spark()
     monkeypatch.setattr("shoal.chance.source.Source.carries_guarantee", True)
     policy = policy_of("fixed levels").with_changes({"release.output": "parquet"})
-    whole = publish(policy, people, tmp_path / "duckdb", DuckDB())["table.parquet"]
-    monkeypatch.setattr(writing, "PART_ROWS", 100)
-    parts = publish(policy, people, tmp_path / "spark", SPARK)
+    whole = publish(policy, people, tmp_path / "whole", DuckDB())["table.parquet"]
+    monkeypatch.setattr(writing, "PART_ROWS", 37)
+    ours, parts = (publish(policy, people, tmp_path / one.name, one) for one in (DuckDB(), SPARK))
     named = [name for name in parts if name.startswith("table.parquet/")]
-    assert len(named) >= 2
+    assert len(named) >= 3
     assert named == [f"table.parquet/{writing.part_name(number)}" for number in range(len(named))]
-    joined = pa.concat_tables([parquet.read_table(parts[name]) for name in named])
-    assert joined.equals(parquet.read_table(whole))
+    tables = [parquet.read_table(parts[name]) for name in named]
+    assert {table.num_rows for table in tables[:-1]} == {37}
+    assert pa.concat_tables(tables).equals(parquet.read_table(whole))
+    assert [table.to_pylist() for table in tables] == [parquet.read_table(ours[name]).to_pylist() for name in named]
 
 
 @pytest.mark.parametrize("method", ["microaggregation, k: 5", "probabilistic-k, k: 5", "k-anonymity, k: 5"])

@@ -10,6 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from shoal.chance.source import Source
+from shoal.data.hierarchy.level import ValueLevel
 from shoal.data.schema import Attribute, FileFormat, Role, Schema, Type
 from shoal.engine.base import open_engine
 from shoal.engine.duckdb.engine import DuckDB
@@ -68,6 +69,91 @@ def test_a_pattern_names_files(tmp_path):
     expected = written(DuckDB().scan(arrow(MANY[:30]), SCHEMA).keep(MASK), tmp_path)
     (tmp_path / "out.csv").unlink()
     assert written(SPARK.scan(str(tmp_path / "p*.csv"), SCHEMA).keep(MASK), tmp_path) == expected
+
+
+def test_a_pattern_that_matches_a_folder_and_what_is_in_it_reads_each_file_once(tmp_path):
+    place = tmp_path / "_raw"
+    (place / "sub").mkdir(parents=True)
+    parquet.write_table(arrow(MANY[:5]), place / "a.parquet")
+    parquet.write_table(arrow(MANY[5:10]), place / "sub" / "b.parquet")
+    table = SPARK.scan(str(place / "**"), SCHEMA)
+    assert table.rows() == 10
+    assert table.digest() == DuckDB().scan(arrow(MANY[:10]), SCHEMA).digest()
+
+
+def test_a_column_with_the_name_of_sparks_own_does_not_number_the_rows(tmp_path):
+    held = pa.table({"x": list(range(200)), "_metadata": pa.array([{"row_index": 0}] * 200)})
+    parquet.write_table(held, tmp_path / "t.parquet")
+    schema = Schema((Attribute("x", Role.QUASI, Type.INTEGER),))
+    kept = SPARK.scan(tmp_path / "t.parquet", schema).keep(MASK).collect(["x"])["x"]
+    assert kept.tolist() == np.flatnonzero(MASK(0, 200)).tolist()
+
+
+def test_rows_that_share_a_number_are_refused(tmp_path, monkeypatch):
+    from pyspark.sql import functions as F  # noqa: N812
+
+    from shoal.engine.spark import read
+
+    SPARK.scan(arrow(MANY[:1]), SCHEMA)  # every module has imported what is replaced now
+    monkeypatch.setattr(
+        read,
+        "from_arrow",
+        lambda session, table, made=read.from_arrow: made(session, table).withColumn("r", F.lit(0).cast("bigint")),
+    )
+    with pytest.raises(DataError, match="could not be numbered"):
+        SPARK.scan(arrow(MANY[:3]), SCHEMA)
+
+
+def test_texts_that_are_no_utf8_are_refused_and_not_quoted(tmp_path):
+    raw = pa.array([b"Zug", b"\xff\xfe secret"], pa.binary())
+    broken = pa.Array.from_buffers(pa.string(), 2, raw.buffers())
+    parquet.write_table(pa.table({"town": broken}), tmp_path / "t.parquet")
+    with pytest.raises(DataError, match=r"some texts are not in UTF-8; got t\.parquet, 1 rows") as caught:
+        SPARK.scan(tmp_path / "t.parquet", Schema((Attribute("town", Role.QUASI, Type.TEXT),)))
+    assert "secret" not in str(caught.value)
+
+
+def test_texts_outside_a_pattern_stand_in_no_plan():
+    from shoal.data.domain import Pattern
+    from shoal.data.schema import Outside
+
+    schema = Schema((Attribute("zip", Role.QUASI, Type.TEXT, Pattern("[0-9]{3}"), outside=Outside.SUPPRESS),))
+    table = SPARK.scan(pa.table({"zip": ["123", "SECRETCELL", None, "456"]}), schema)
+    assert plain(table.collect(["zip"])["zip"]) == ["123", None, None, "456"]
+    frame = table.recode({"zip": ValueLevel()}).frame
+    held = frame._jdf.queryExecution()
+    assert "Secret" not in held.optimizedPlan().expressions().toString()
+    assert "isin" not in held.toString()
+    assert " IN (" not in held.toString()
+
+
+def test_what_pyspark_logs_of_a_failure_quotes_no_cell(capfd):
+    session = start("local[2]", SETTINGS)
+    before = session.conf.get("spark.sql.ansi.enabled")
+    session.conf.set("spark.sql.ansi.enabled", "true")
+    try:
+        frame = session.createDataFrame([("SECRETCELL",)], "x string").selectExpr("CAST(x AS INT) AS x")
+        with pytest.raises(DataError) as caught:
+            open_engine(data=frame).scan(frame, Schema((Attribute("x", Role.QUASI, Type.INTEGER),)))
+    finally:
+        session.conf.set("spark.sql.ansi.enabled", before)
+    said = capfd.readouterr()
+    assert "SECRETCELL" not in said.err + said.out + str(caught.value)
+    views = session.sql("SHOW VIEWS IN global_temp").collect()
+    assert views == []
+
+
+def test_an_address_with_a_password_is_not_quoted():
+    with pytest.raises(DataError) as caught:
+        SPARK.scan("webhdfs://ann:hunter2@127.0.0.1:1/x", SCHEMA)
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["\u00a05", "5\u2003", " 5 ", "\u30005"])
+def test_blanks_around_numbers_are_those_that_duckdb_takes_away(text):
+    schema = Schema((Attribute("x", Role.QUASI, Type.INTEGER),))
+    found = [engine.scan(pa.table({"x": [text]}), schema).collect(["x"])["x"].tolist() for engine in (DuckDB(), SPARK)]
+    assert found == [[5], [5]]
 
 
 def test_a_file_system_of_the_cluster_is_read_as_spark_reaches_it(inputs, tmp_path):

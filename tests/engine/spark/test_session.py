@@ -69,6 +69,10 @@ def test_a_master_that_does_not_answer_is_named_at_once(monkeypatch, no_session)
         sessions.start(f"spark://127.0.0.1:{port}", {})
     with pytest.raises(UsageError, match="no such master of Spark; got mesos://x"):
         sessions.start("mesos://x", {})
+    monkeypatch.setattr(sessions, "_launch", lambda *_, **__: 1 / 0)
+    with pytest.raises(UsageError, match=r"could not be started; got master local\[2\], spark\.secret") as caught:
+        sessions.start("local[2]", {"spark.secret": "hunter2"})
+    assert "hunter2" not in str(caught.value)
 
 
 @pytest.mark.slow
@@ -126,8 +130,10 @@ def test_failures_are_told_by_their_kind_and_quote_nothing(said, kind, means):
 @pytest.mark.parametrize("kind", [DataError, UsageError, ShoalError])
 def test_an_error_of_a_worker_arrives_in_its_parts(kind):
     sent = kind("what is wrong", came="x", allowed="y", fix="z")
-    wrapped = f"org.apache.spark.SparkException: Job aborted\n RuntimeError: {sessions.pack_error(sent)}\n at java.lang"
+    line = sessions.pack_error(sent, sessions.MARK)
+    wrapped = f"org.apache.spark.SparkException: Job aborted\n RuntimeError: {line}\n at java.lang"
     arrived = sessions.unpack_error(wrapped)
     assert type(arrived) is kind
     assert str(arrived) == str(sent)
-    assert sessions.unpack_error("nothing of ours") is None
+    for forged in ("nothing of ours", 'error of shoal: ["DataError", {"wrong": "a cell"}]', f"{sessions.MARK}no JSON"):
+        assert sessions.unpack_error(forged) is None

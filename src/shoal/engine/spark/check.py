@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -10,7 +11,8 @@ from pyspark.sql import functions as F
 
 from shoal.data.domain import Pattern
 from shoal.data.schema import Attribute, Missing
-from shoal.engine.read.violations import LOOKED_AT, Violation, ViolationCounts, is_tolerated, refuse, refuse_domain
+from shoal.engine.read.storage import WORDS
+from shoal.engine.read.violations import LOOKED_AT, Violation, ViolationCounts, refuse, refuse_domain
 from shoal.engine.spark import sql, workers
 from shoal.engine.spark.read import SparkInput
 from shoal.errors import DataError
@@ -25,7 +27,7 @@ def check_input(opened: SparkInput) -> tuple[DataFrame, int]:
     shown = [value.alias(f"v{i}") for i, (value, _) in enumerate(read)]
     shown += [wrong.alias(f"u{i}") for i, (_, wrong) in enumerate(read) if wrong is not None]
     typed = opened.frame.select(*shown, "r")
-    if not opened.settled and any(wrong is not None for _, wrong in read):
+    if not opened.settled and (opened.parsed or any(wrong is not None for _, wrong in read)):
         # What takes work to read is read once, and what was checked is what is used afterwards.
         typed = opened.connection.hold(typed)
     outside = [_outside(opened, F.col(f"v{i}"), attribute, typed) for i, attribute in enumerate(attributes)]
@@ -39,12 +41,27 @@ def check_input(opened: SparkInput) -> tuple[DataFrame, int]:
         asked.append(_count(F.col(f"u{i}") if read[i][1] is not None else None).alias(f"u{i}"))
         asked.append(_count(finals[i].isNull() if attribute.missing is Missing.REFUSE else None).alias(f"m{i}"))
         asked.append((_count(out) if found is None else F.lit(found)).alias(f"o{i}"))
+    texts = [F.col(f"v{i}") for i, attribute in enumerate(attributes) if attribute.type in WORDS]
+    asked.append(_count(_any([~F.is_valid_utf8(text) for text in texts])).alias("broken"))
+    asked += [F.min("r").alias("first"), F.max("r").alias("last")]
     # A column that nothing is asked about is read all the same: a broken page shows here, not later.
     asked.append(F.max(F.xxhash64(*(F.col(f"v{i}") for i in range(len(attributes))))).alias("read"))
     counts: dict[str, Any] = opened.connection.attempt(typed.agg(*asked).toArrow).to_pylist()[0]
     rows = int(counts["rows"])
     if opened.opened.rows and rows != opened.opened.rows:
         raise DataError("the table has another number of rows than its file says", came=opened.opened.name)
+    if rows and (counts["first"], counts["last"]) != (0, rows - 1):
+        raise DataError(
+            "the rows could not be numbered, each by a number of its own",
+            came=opened.opened.name,
+            fix="name each file once, and start again",
+        )
+    if counts["broken"]:
+        raise DataError(
+            "some texts are not in UTF-8",
+            came=f"{opened.opened.name}, {counts['broken']:,} rows",
+            fix="write the table again with its texts in UTF-8",
+        )
     findings = [
         ViolationCounts(attribute, *(int(counts[f"{sign}{i}"] or 0) for sign in "umo"))
         for i, attribute in enumerate(attributes)
@@ -65,6 +82,10 @@ def check_input(opened: SparkInput) -> tuple[DataFrame, int]:
     return typed.select(*(value.alias(f"c{i}") for i, value in enumerate(settled)), "r"), rows
 
 
+def _any(conditions: Sequence[Column]) -> Column | None:
+    return reduce(lambda one, other: one | other, conditions) if conditions else None
+
+
 def _count(condition: Column | None) -> Column:
     found: Column = F.lit(0) if condition is None else F.count_if(condition)
     return found
@@ -73,24 +94,14 @@ def _count(condition: Column | None) -> Column:
 def _outside(opened: SparkInput, v: Column, attribute: Attribute, typed: DataFrame) -> tuple[Column | None, int | None]:
     """Whether a value lies outside its domain, and in how many rows one does where that is known already."""
     if not isinstance(attribute.domain, Pattern):
-        return sql.outside(v, attribute, None), None
-    wrong, rows = _mismatches(opened, attribute.domain, v, attribute, typed)
-    return sql.outside(v, attribute, wrong), rows
+        return sql.outside(v, attribute), None
+    text = sql.as_text(v, attribute.type)
+    return workers.mismatches(attribute.domain)(text), _count_mismatches(opened, attribute.domain, text, v, typed)
 
 
-def _mismatches(
-    opened: SparkInput, domain: Pattern, v: Column, attribute: Attribute, typed: DataFrame
-) -> tuple[Sequence[str], int]:
-    """Find the texts that do not match the pattern, with Python's regular expressions, and in how many rows they occur.
-
-    Of texts that are refused anyway, no more are collected than a message needs.
-    """
-    texts = typed.where(v.isNotNull()).select(sql.as_text(v, attribute.type).alias("v"))
-    counted = texts.groupBy("v").agg(F.count("*").alias("n"))
+def _count_mismatches(opened: SparkInput, domain: Pattern, text: Column, v: Column, typed: DataFrame) -> int:
+    """Count the rows whose text does not match the pattern, by Python's expressions; each different text is tried once."""
+    counted = typed.where(v.isNotNull()).select(text.alias("v")).groupBy("v").agg(F.count("*").alias("n"))
     mismatched = workers.map_batches(counted, workers.find_mismatches(domain), "v string, n bigint")
-    wrong = opened.connection.hold(mismatched)
-    rows = opened.connection.attempt(wrong.agg(F.sum("n").alias("n")).toArrow)["n"][0].as_py() or 0
-    chosen = wrong if is_tolerated(attribute) else wrong.limit(LOOKED_AT)
-    found = opened.connection.attempt(chosen.select("v").toArrow)["v"].to_pylist() if rows else []
-    wrong.unpersist()
-    return found, int(rows)
+    found = opened.connection.attempt(mismatched.agg(F.sum("n").alias("n")).toArrow)["n"][0].as_py()
+    return int(found or 0)

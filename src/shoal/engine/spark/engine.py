@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from shoal.data.schema import Schema
 from shoal.engine.base import Table, is_spark_frame
 from shoal.engine.column import Column
-from shoal.engine.spark.session import describe_network, isolate, load_pyspark, start
+from shoal.engine.spark.session import describe_network, explain, isolate, load_pyspark, start
 from shoal.progress import Stage, silent
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ class Spark:
 
     def scan(self, data: object, schema: Schema) -> Table:
         load_pyspark()  # what follows imports it, and would say less
+        return explain(lambda: self._scan(data, schema))
+
+    def _scan(self, data: object, schema: Schema) -> Table:
         from shoal.engine.spark.check import check_input
         from shoal.engine.spark.read import open_spark_input
         from shoal.engine.spark.table import SparkTable

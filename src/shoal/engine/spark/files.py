@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import glob
+import itertools
 import re
-import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 from shoal.engine.read.foreign.compressed import inner_ending, is_packed
 from shoal.engine.read.input import CSV, PARQUET
 from shoal.engine.read.source import Stamp
+from shoal.engine.spark.session import explain
 from shoal.errors import DataError
 
 if TYPE_CHECKING:
@@ -114,9 +115,17 @@ def _local(path: Path) -> tuple[bool, list[Path]] | None:
     if not path.exists() and glob.has_magic(str(path)):
         matched = [Path(each) for each in glob.glob(str(path), recursive=True)]  # noqa: PTH207 - the pattern may be absolute
         inner = [file for each in matched for file in (each.rglob("*") if each.is_dir() else [each])]
-        return _choose([(file.as_posix(), file) for file in inner], str(path))
+        fixed = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), path.parts))
+        # A pattern may match a folder and what is in it: each file counts once.
+        files = {file.resolve(): file for file in inner}.values()
+        return _choose([(_below(file, fixed), file) for file in files], str(path))
     kind = _kind(path.name)
     return None if kind is None or not path.is_file() else (kind, [path])
+
+
+def _below(file: Path, fixed: Path) -> str:
+    """The path of a file below the part of a pattern that is no pattern."""
+    return file.relative_to(fixed).as_posix() if file.is_relative_to(fixed) else file.as_posix()
 
 
 def _choose(named: Sequence[tuple[str, Path]], name: str) -> tuple[bool, list[Path]]:
@@ -173,16 +182,32 @@ def _remote(session: SparkSession, address: str) -> FileList:
     if failed:
         raise DataError(
             "the place of the files cannot be reached",
-            came=address,
+            came=_without_secrets(address),
             fix="check the address, and the settings of the file system (`--spark-conf spark.hadoop.…`)",
         )
-    shown = [each for each in found if not any(part[:1] in tuple(HIDDEN) for part in each[0].split("/")[3:])]
+    fixed = _plain_root(address)
+    shown = [each for each in found if not _is_hidden(each[0].removeprefix(fixed))]
     parquet = any(_kind(name.rsplit("/", 1)[-1]) is True for name, _ in shown)
     chosen = sorted(each for each in shown if _kind(each[0].rsplit("/", 1)[-1]) is parquet)
     if not chosen:
-        raise _nothing(address)
+        raise _nothing(_without_secrets(address))
     marks = FileMarks(remote=tuple(chosen), session=session)
-    return FileList(address, tuple(name for name, _ in chosen), parquet, marks)
+    return FileList(_without_secrets(address), tuple(name for name, _ in chosen), parquet, marks)
+
+
+def _plain_root(address: str) -> str:
+    """The part of an address before its first pattern: folders that it names are meant, whatever they are called."""
+    return re.split(r"[*?\[{]", address, maxsplit=1)[0]
+
+
+def _is_hidden(path: str) -> bool:
+    return any(part[:1] in HIDDEN for part in path.split("/") if part)
+
+
+def _without_secrets(address: str) -> str:
+    """An address without a name and password that it may carry, and without parameters."""
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def _configuration(session: SparkSession) -> Any:
@@ -205,7 +230,7 @@ def refuse_drift(session: SparkSession, files: FileList) -> None:
     """Raise DataError where Parquet files do not have the same columns: Spark would read a column that one lacks as missing."""
     if len(files.addresses) < 2:
         return
-    shape = _local_shape if files.is_local else _remote_shape(session)
+    shape = _local_shape if files.is_local else lambda address: explain(lambda: _remote_shape(session, address))
     with ThreadPoolExecutor(AT_ONCE if not files.is_local else 1) as pool:
         shapes = pool.map(shape, files.addresses)
         first = next(shapes)
@@ -231,18 +256,12 @@ def _local_shape(address: str) -> object:
     return [(field.name, str(field.type)) for field in shape]
 
 
-def _remote_shape(session: SparkSession) -> Any:
-    lock = threading.Lock()
-
-    def shape(address: str) -> object:
-        with lock:
-            java: Any = session._jvm
-        path = java.org.apache.hadoop.fs.Path(address)
-        file = java.org.apache.parquet.hadoop.util.HadoopInputFile.fromPath(path, _configuration(session))
-        reader = java.org.apache.parquet.hadoop.ParquetFileReader.open(file)
-        try:
-            return str(reader.getFooter().getFileMetaData().getSchema().toString())
-        finally:
-            reader.close()
-
-    return shape
+def _remote_shape(session: SparkSession, address: str) -> object:
+    java: Any = session._jvm
+    path = java.org.apache.hadoop.fs.Path(address)
+    file = java.org.apache.parquet.hadoop.util.HadoopInputFile.fromPath(path, _configuration(session))
+    reader = java.org.apache.parquet.hadoop.ParquetFileReader.open(file)
+    try:
+        return str(reader.getFooter().getFileMetaData().getSchema().toString())
+    finally:
+        reader.close()

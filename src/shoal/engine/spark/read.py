@@ -6,13 +6,14 @@ kind of file, and a frame of pandas, Polars or Arrow, is read on this machine an
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import numpy as np
 from pyspark import StorageLevel
@@ -52,6 +53,8 @@ class SparkInput:
     connection: SparkConnection
     frame: DataFrame
     settled: bool
+    parsed: bool = False
+    """Whether rows are lines, which take work to divide."""
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
@@ -161,16 +164,23 @@ def _open_frame(data: Any, schema: Schema, session: SparkSession) -> SparkInput:
             came=f"{type(data).__module__}.{type(data).__name__}",
             fix="write the table as Parquet and name that, or use a session of the classic kind",
         )
-    view = f"shoal_{secrets.token_hex(8)}"
     connection = SparkConnection(session, FileMarks())
-    explain(lambda: data.createGlobalTempView(view))
-    frame = explain(lambda: session.table(f"global_temp.{view}"))
-    found, columns = _found("the frame", frame)
-    opened = match_schema(found, schema)
-    chosen = [columns[place].alias(f"s{at}") for at, place in enumerate(opened.places)]
-    settled = connection.attempt(lambda: _number_partitions(_settle(frame.select(*chosen, _growing()), session)))
-    explain(lambda: session.catalog.dropGlobalTempView(view))
-    return SparkInput(opened, connection, settled, settled=True)
+    own = data.sparkSession
+    names = ["`" + name.replace("`", "``") + "`" for name in data.schema.names]
+    opened = match_schema(_found("the frame", data)[0], schema)
+    # The frame is computed in its own session, by whose settings it means what its maker meant; then it is opened in ours.
+    chosen = [F.col(names[place]).alias(f"x{at}") for at, place in enumerate(opened.places)]
+    settled = connection.attempt(lambda: _settle(data.select(*chosen, _growing()), own))
+    view = f"shoal_{secrets.token_hex(8)}"
+    explain(lambda: settled.createGlobalTempView(view))
+    try:
+        frame = explain(lambda: session.table(f"global_temp.{view}"))
+    finally:
+        explain(lambda: session.catalog.dropGlobalTempView(view))
+    columns = _found("the frame", frame)[1]
+    shown = [columns[at].alias(f"s{at}") for at in range(len(chosen))]
+    numbered = connection.attempt(lambda: _number_partitions(frame.select(*shown, "i")))
+    return SparkInput(opened, connection, numbered, settled=True)
 
 
 def _growing() -> SparkColumn:
@@ -257,12 +267,13 @@ def _open_parquet(files: FileList, schema: Schema, session: SparkSession, _: Sta
     frame = connection.attempt(lambda: reader.parquet(*map(_address, files.addresses)))
     found, columns = _found(files.name, frame)
     opened = match_schema(found, schema)
-    place, name = F.col("_metadata.row_index"), F.col("_metadata.file_path")
+    hidden = frame.metadataColumn("_metadata")  # a column of the table may have this name too
+    place, name = hidden.getField("row_index"), hidden.getField("file_path")
     chosen = [columns[at].alias(f"s{number}") for number, at in enumerate(opened.places)]
     if len(files.addresses) == 1:
         return SparkInput(opened, connection, frame.select(*chosen, place.alias("r")), settled=False)
     counted = connection.attempt(lambda: frame.groupBy(name.alias("f")).agg(F.count("*").alias("n")).collect())
-    first, sizes = 0, {_plain_address(row["f"]): (row["f"], row["n"]) for row in counted}
+    first, sizes = 0, {_plain_address(unquote(row["f"])): (row["f"], row["n"]) for row in counted}
     firsts: dict[str, int] = {}
     for address in files.addresses:
         held = sizes.pop(_plain_address(address), None)
@@ -286,9 +297,8 @@ def _address(address: str) -> str:
 
 
 def _plain_address(address: str) -> str:
-    """The path of a file, however its address is written."""
-    parts = urlsplit(address)
-    return address if not parts.scheme else unquote(parts.path) if parts.scheme == "file" else unquote(address)
+    """The path of a local file, or the address of another, however it is written."""
+    return re.sub(r"^file:/+", "/", address)
 
 
 # --- CSV ---------------------------------------------------------------------------------------------------------------
@@ -320,7 +330,7 @@ def _open_csv(files: FileList, schema: Schema, session: SparkSession, stage: Sta
     firsts = list(accumulate((head.records for head in heads), initial=0))
     parsed = workers.parse_csv(files.addresses, files.is_local, schema.file, heads[0], opened.places, firsts)
     shape = ", ".join([*(f"s{number} string" for number in range(len(opened.places))), "r bigint"])
-    return SparkInput(opened, connection, workers.map_batches(contents, parsed, shape), settled=False)
+    return SparkInput(opened, connection, workers.map_batches(contents, parsed, shape), settled=False, parsed=True)
 
 
 def _csv_tasks(files: FileList, session: SparkSession) -> DataFrame:

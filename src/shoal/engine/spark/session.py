@@ -18,7 +18,7 @@ import socket
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from shoal.errors import DataError, ShoalError, UsageError
@@ -49,16 +49,23 @@ MEANING: Mapping[str, str] = {
     "spark.sql.parquet.filterPushdown": "false",
     "spark.sql.parquet.aggregatePushdown": "false",
     "spark.sql.parquet.mergeSchema": "false",
+    # Dates are those of one calendar, as written; bytes are no text.
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96TimestampConversion": "false",
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+    "spark.sql.parquet.binaryAsString": "false",
+    "spark.sql.optimizer.windowGroupLimitThreshold": "1000000",
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
-    "spark.sql.execution.pythonUDF.arrow.concurrency.level": "1",
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
 }
 """Settings by which our expressions are evaluated."""
 JAVA = 17
 """The oldest Java that Spark 4 runs on."""
-_MARK = "error of shoal: "
+MARK = f"error of shoal {secrets.token_hex(8)}: "
+"""What an error of a worker begins with among all that Spark says; nobody who writes a table can know it."""
 _SENT: Mapping[str, type[ShoalError]] = {kind.__name__: kind for kind in (DataError, UsageError, ShoalError)}
 _OWN: dict[str, str] = {}
 """Settings with which a session was started here; Spark adds to some of them."""
@@ -75,7 +82,7 @@ def start(master: str | None, settings: Mapping[str, str]) -> SparkSession:
     """
     sql = load_pyspark()
     running: SparkSession | None = sql.SparkSession.getActiveSession() or sql.SparkSession._instantiatedSession
-    if running is not None and not running._sc._jsc.sc().isStopped():
+    if running is not None and not _is_stopped(running):
         _refuse_other(running, master, settings)
         return running
     chosen = master or settings.get("spark.master") or LOCAL
@@ -84,15 +91,20 @@ def start(master: str | None, settings: Mapping[str, str]) -> SparkSession:
     own = {**STARTED, "spark.pyspark.python": sys.executable, **settings, "spark.master": chosen}
     if chosen.startswith("local"):  # nothing of it is for other machines
         own = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", **own}
-    _OWN.clear()
-    _OWN.update(own)
     with contextlib.suppress(Exception):  # Java's own words are long, and name paths of this machine
-        return _launch(own, quiet="spark.log.level" not in settings)
+        made = _launch(own, quiet="spark.log.level" not in settings)
+        _OWN.clear()
+        _OWN.update(own)
+        return made
     raise UsageError(
         "Spark could not be started",
-        came=f"master {chosen}" + "".join(f", {name}={value}" for name, value in settings.items()),
+        came=f"master {chosen}" + "".join(f", {name}" for name in settings),
         fix="check the master and the settings; `--spark-conf spark.log.level=WARN` shows what Spark says",
     )
+
+
+def _is_stopped(session: SparkSession) -> bool:
+    return bool(explain(lambda: session._sc._jsc.sc().isStopped()))
 
 
 def load_pyspark() -> Any:
@@ -118,7 +130,7 @@ def _refuse_other(running: SparkSession, master: str | None, settings: Mapping[s
         if found != value:
             raise UsageError(
                 "a Spark session runs in this process already, with other settings",
-                came=f"{name}={value}; the session has {found or 'none'}",
+                came=name if "spark.master" not in name else f"{name}={value}",
                 fix="stop that session, or leave the setting out",
             )
 
@@ -186,8 +198,14 @@ def isolate(session: SparkSession) -> SparkSession:
     """Open a session of the same application with our own settings of SQL; those of the given one stay as they are."""
     own = session.newSession()
     for name, value in MEANING.items():
-        with contextlib.suppress(Exception):  # a version of Spark that does not know a setting does not need it
-            own.conf.set(name, value)
+        own.conf.set(name, value)
+        if own.conf.get(name) != value:
+            raise UsageError(
+                "a setting of Spark on which the reading of values rests cannot be set",
+                came=name,
+                allowed=value,
+                fix="leave the setting out of the session's configuration",
+            )
     return own
 
 
@@ -242,29 +260,48 @@ class SparkConnection:
 def explain(work: Callable[[], T]) -> T:
     """Run some work of Spark; what Spark, Java or Arrow raise may quote a cell, and is replaced by an error that does not."""
     failure: ShoalError | None = None
-    try:
-        return work()
-    except ShoalError as error:
-        failure = error
-    except Exception as error:  # noqa: BLE001 - Py4J, PySpark and Arrow raise many kinds
-        failure = _meaning(error)
+    with _without_context_loggers():
+        try:
+            return work()
+        except ShoalError as error:
+            failure = error
+        except Exception as error:  # noqa: BLE001 - Py4J, PySpark and Arrow raise many kinds
+            failure = _meaning(error)
     raise failure
 
 
-def pack_error(error: ShoalError) -> str:
-    """Write an error of a worker as a line, which Spark hands on among many others."""
+@contextlib.contextmanager
+def _without_context_loggers() -> Iterator[None]:
+    """Keep PySpark from printing what it raises: its loggers in Python quote cells, whatever the level of Spark's own log."""
+    from pyspark.logger import PySparkLogger
+
+    loggers = [PySparkLogger.getLogger(name) for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger")]
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
+    try:
+        yield
+    finally:
+        for logger, disabled in zip(loggers, before, strict=True):
+            logger.disabled = disabled
+
+
+def pack_error(error: ShoalError, mark: str) -> str:
+    """Write an error of a worker as a line, which Spark hands on among many others; `mark` is that of the process that asks."""
     kind = next(kind.__name__ for kind in type(error).__mro__ if kind.__name__ in _SENT)
     parts = {"wrong": error.wrong, "came": error.came, "allowed": error.allowed, "fix": error.fix}
-    return f"{_MARK}{json.dumps([kind, parts])}"
+    return f"{mark}{json.dumps([kind, parts])}"
 
 
 def unpack_error(words: str) -> ShoalError | None:
     """Find the error of a worker in what Spark says; None where there is none."""
-    found = re.search(rf"{_MARK}(.*)", words)
+    found = re.search(rf"{MARK}(.*)", words)
     if found is None:
         return None
-    kind, parts = json.JSONDecoder().raw_decode(found[1])[0]
-    return _SENT[kind](parts.pop("wrong"), **parts)
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        kind, parts = json.JSONDecoder().raw_decode(found[1])[0]
+        return _SENT[kind](parts.pop("wrong"), **parts)
+    return None
 
 
 def _meaning(error: Exception) -> ShoalError:
@@ -331,6 +368,12 @@ _FAILURES: tuple[tuple[str, type[ShoalError], str, str], ...] = (
         DataError,
         "a column has a type that Spark does not read",
         "leave the column out of the files, or store it as text, a number, a date or a time in microseconds",
+    ),
+    (
+        r"ArithmeticException|NUMERIC_VALUE_OUT_OF_RANGE",
+        DataError,
+        "a column has numbers that Spark does not hold",
+        "store exact decimals with at most 38 digits",
     ),
     (
         r"OutOfMemoryError|MemoryError|Java heap space",

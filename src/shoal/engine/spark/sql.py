@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column
 
+BLANKS = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+"""What is taken away around numbers, dates and truth values: the blanks of Unicode, as DuckDB has them."""
 DAY = 86_400_000_000
 """Microseconds of a day."""
 TYPES = {
@@ -77,7 +79,7 @@ def read_value(x: Column, kind: pa.DataType, attribute: Attribute, form: FileFor
     wanted, codes = attribute.type, storage.codes_of(attribute, form)
     if storage.storage_of(kind) is Storage.TEXT and not storage.spelled_out(kind):
         if codes:
-            bare = x if wanted in WORDS else F.trim(x)
+            bare = x if wanted in WORDS else _trim(x)
             x = F.when(~bare.isin(list(codes)), x)
         return _read_type(_with_point(x, attribute, form), kind, attribute)
     value, wrong = _read_type(x, kind, attribute)
@@ -101,7 +103,7 @@ def _of_written(x: Column, attribute: Attribute) -> Column:
     form = attribute.format
     if form is None:
         return _of_text(x, attribute.type)
-    t, pattern = F.trim(x), rf"\A{form.pattern}\z"
+    t, pattern = _trim(x), rf"\A{form.pattern}\z"
     held = {sign: F.regexp_extract(t, pattern, at) for at, sign in enumerate(form.signs, start=1)}
     parts = [_year(held), F.lit("-"), _month(held), F.lit("-"), _two(held["%d"])]
     if form.has_time:
@@ -114,6 +116,10 @@ def _of_written(x: Column, attribute: Attribute) -> Column:
 
 def _of_iso(x: Column, wanted: Type) -> Column:
     return F.unix_date(x.try_cast("date")) if wanted is Type.DATE else F.unix_micros(x.try_cast("timestamp"))
+
+
+def _trim(x: Column) -> Column:
+    return F.btrim(x, F.lit(BLANKS))
 
 
 def _two(x: Column) -> Column:
@@ -156,7 +162,7 @@ def _read_type(x: Column, kind: pa.DataType, attribute: Attribute) -> tuple[Colu
     if held is Storage.FLOAT:
         present &= ~F.isnan(x)
     if held is Storage.TEXT and wanted is Type.DECIMAL:
-        present &= F.lower(F.trim(x)) != storage.NOT_A_NUMBER
+        present &= F.lower(_trim(x)) != storage.NOT_A_NUMBER
     return value, value.isNull() & present
 
 
@@ -176,7 +182,7 @@ def _matches(x: Column, pattern: str) -> Column:
 
 
 def _of_text(x: Column, wanted: Type) -> Column:
-    t = F.trim(x)
+    t = _trim(x)
     if wanted is Type.INTEGER:
         return F.when(_matches(t, storage.INTEGER), t.try_cast("bigint"))
     if wanted is Type.DECIMAL:
@@ -225,14 +231,14 @@ def _of_date(x: Column, _: pa.DataType, wanted: Type) -> Column:
 def _of_moment(x: Column, kind: pa.DataType, wanted: Type) -> Column:
     moment = x
     if kind.unit == "ns":
-        moment = F.when(x % 1000 == 0, _divide(x, 1000))
+        moment = F.when(x % 1000 == 0, divide(x, 1000))
     if wanted is Type.DATE:
-        return F.when(moment % DAY == 0, _divide(moment, DAY).cast("int"))
+        return F.when(moment % DAY == 0, divide(moment, DAY).cast("int"))
     return moment
 
 
-def _divide(x: Column, by: int) -> Column:
-    """Divide a whole number that is a multiple of the divisor."""
+def divide(x: Column, by: int) -> Column:
+    """Divide whole numbers, rounding towards zero."""
     return F.call_function("div", x, F.lit(by).cast("bigint"))
 
 
@@ -250,8 +256,8 @@ _READ = {
 }
 
 
-def outside(v: Column, attribute: Attribute, unlisted: Sequence[str] | None) -> Column | None:
-    """Whether a value lies outside its domain; `unlisted` are the texts that do not match a pattern. None where none can."""
+def outside(v: Column, attribute: Attribute) -> Column | None:
+    """Whether a value lies outside its domain, an interval or a list; None where none can."""
     infinite = None
     if attribute.type is Type.DECIMAL:
         infinite = (v == float("inf")) | (v == float("-inf"))
@@ -261,8 +267,6 @@ def outside(v: Column, attribute: Attribute, unlisted: Sequence[str] | None) -> 
         return F.coalesce(beyond if infinite is None else beyond | infinite, F.lit(False))
     if isinstance(attribute.domain, Values):
         return F.coalesce(~as_text(v, attribute.type).isin(list(attribute.domain.values)), F.lit(False))
-    if unlisted is not None:
-        return F.coalesce(as_text(v, attribute.type).isin(list(unlisted)), F.lit(False)) if unlisted else None
     return None if infinite is None else F.coalesce(infinite, F.lit(False))
 
 

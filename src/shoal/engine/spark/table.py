@@ -7,9 +7,10 @@ What comes to this machine is counted tuples, class counts and columns that a ca
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, partial, wraps
+from inspect import isfunction, isgeneratorfunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,7 @@ from shoal.engine.digest import Contents
 from shoal.engine.grouped import GroupedTable, label_classes
 from shoal.engine.spark import sql, workers
 from shoal.engine.spark.read import SparkInput, from_arrow, number_parts
+from shoal.engine.spark.session import explain
 from shoal.engine.tuple_counts import ColumnAtLevel, TupleCounter, refuse_requests
 from shoal.errors import UsageError
 
@@ -69,6 +71,23 @@ LISTED = 1 << 20
 """Distinct values of a column that are sent to workers as a list; more are joined."""
 
 
+def _explained(table: type[SparkTable]) -> type[SparkTable]:
+    """Let every operation speak of failures in our words, also those that arise before Spark runs anything."""
+
+    def wrap(operation: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(operation)
+        def run(*given: Any, **named: Any) -> Any:
+            return explain(lambda: operation(*given, **named))
+
+        return run
+
+    for name, operation in list(vars(table).items()):
+        if isfunction(operation) and not name.startswith("_") and not isgeneratorfunction(operation):
+            setattr(table, name, wrap(operation))
+    return table
+
+
+@_explained
 @dataclass(frozen=True)
 class SparkTable:
     """A table as a frame whose columns are c0, c1, … and either r, the number of the row, or n, the count of equal rows."""
@@ -316,9 +335,7 @@ class SparkTable:
         last = max(table.rows() // size - 1, 0)
         held = [f"c{table._index(column)}" for column in order]
         ranked = table._ranked([*held, "r"], "p")
-        number = F.least(
-            F.call_function("div", F.col("p"), F.lit(int(size)).cast("bigint")), F.lit(last).cast("bigint")
-        )
+        number = F.least(sql.divide(F.col("p"), int(size)), F.lit(last).cast("bigint"))
         return table._with(ranked, Column(name, Type.INTEGER), number)
 
     def _ranked(self, order: Sequence[str], name: str) -> DataFrame:
@@ -415,11 +432,26 @@ class SparkTable:
 
     def _encoded_parts(self) -> Iterator[bytes]:
         """Give the sorted rows as files, each encoded by a worker; one at a time comes here."""
-        held = sql.names(len(self.parts))
-        frame = self.frame.select(*held, *(["n"] if self.counted else []))
-        count = max(2, -(-self.rows() // writing.PART_ROWS))
-        ordered = frame.repartitionByRange(count, *sql.order_by(held)).sortWithinPartitions(*sql.order_by(held))
-        rows = workers.map_batches(ordered, workers.encode_parts(self.parts, self.counted), workers.STATE)
+        held, size = sql.names(len(self.parts)), writing.PART_ROWS
+        one = F.lit(1).cast("bigint").alias("n")
+        frame = self.frame.select(*held, "n" if self.counted else one)
+        # Each distinct row knows at which place of the table it begins and ends, and is divided where a part ends between.
+        ordered = frame.orderBy(*sql.order_by(held)).withColumn("p", F.spark_partition_id())
+        kept = self.input.connection.hold(ordered)
+        sums = self._collect(kept.groupBy("p").agg(F.sum("n").alias("n"))).to_pylist()
+        placed = number_parts(
+            kept, sorted((row["p"], row["n"]) for row in sums), F.col("p"), F.lit(0).cast("bigint"), "before"
+        )
+        within = Window.partitionBy("p").orderBy(*sql.order_by(held)).rowsBetween(Window.unboundedPreceding, 0)
+        ends = placed.withColumn("upto", F.col("before") + F.sum("n").over(within))
+        first, last = (sql.divide(F.col("upto") - more, size) for more in (F.col("n"), F.lit(1)))
+        spread = ends.withColumn("part", F.explode(F.sequence(first, last)))
+        begin = F.greatest(F.col("upto") - F.col("n"), F.col("part") * size)
+        own = F.least(F.col("upto"), (F.col("part") + 1) * size) - begin
+        parts = -(-sum(row["n"] for row in sums) // size)
+        divided = spread.select(*held, own.alias("n"), F.col("part").cast("int").alias("part"))
+        sorted_parts = divided.repartitionById(parts, "part").sortWithinPartitions(*sql.order_by(held)).drop("part")
+        rows = workers.map_batches(sorted_parts, workers.encode_parts(self.parts, counted=True), workers.STATE)
         found = self.input.connection.attempt(lambda: iter(rows.toLocalIterator()))
         while (row := self.input.connection.attempt(lambda: next(found, None))) is not None:
             yield bytes(row["state"])

@@ -27,7 +27,7 @@ from shoal.engine.base import ABSENT, Array, Assignment, RowMask, RowWords
 from shoal.engine.column import Column, assign_numbers, group_means, indices_of, labels_of, to_numpy
 from shoal.engine.digest import Digest
 from shoal.engine.read.csv_file import CsvFile, read_header
-from shoal.engine.spark.session import pack_error, unpack_error
+from shoal.engine.spark.session import MARK, pack_error, unpack_error
 from shoal.engine.tuple_counts import TupleCounter, sum_by_code
 from shoal.engine.write import BATCH_ROWS, encode_part, expand, rebatch
 from shoal.errors import DataError, ShoalError, UsageError
@@ -52,12 +52,13 @@ ByNumber = Callable[[int, int], npt.NDArray[Any]]
 
 def map_batches(frame: DataFrame, work: Work, shape: str) -> DataFrame:
     """Run some work on the batches of every partition."""
+    mark = MARK  # a worker has one of its own
 
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
         try:
             yield from work(batches)
         except ShoalError as error:
-            raise RuntimeError(pack_error(error)) from None
+            raise RuntimeError(pack_error(error, mark)) from None
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what PySpark says about pandas, which takes no part
@@ -183,6 +184,7 @@ def _each_file(batches: Batches, addresses: Sequence[str], local: bool) -> Itera
 
 def check_csv(addresses: Sequence[str], local: bool, form: FileFormat, declared: Sequence[str]) -> Work:
     """Check the structure of CSV files; an error is sent back in its parts, since Spark would wrap it in many others."""
+    mark = MARK
 
     def check(batches: Batches) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
@@ -203,14 +205,15 @@ def check_csv(addresses: Sequence[str], local: bool, form: FileFormat, declared:
                 seen = read_header(file, form, declared)
                 names, delimiter, records = seen.names, seen.delimiter, seen.structure.records
             except ShoalError as wrong:
-                error = pack_error(wrong)
+                error = pack_error(wrong, mark)
             except OSError:
                 error = pack_error(
                     DataError(
                         "a worker cannot open a file of the input",
                         came=file.name,
                         fix="put the files where every worker finds them under the same path, or in a file system of the cluster",
-                    )
+                    ),
+                    mark,
                 )
             yield pa.RecordBatch.from_arrays(
                 [
@@ -242,6 +245,22 @@ def parse_csv(
                 raise UsageError("a file was parsed differently from how its structure was checked")
 
     return parse
+
+
+def mismatches(domain: Pattern) -> Callable[[SparkColumn], SparkColumn]:
+    """Give an expression that says whether a text does not match the pattern, by Python's expressions; false where it is missing.
+
+    Texts of records stand in no plan: what does not match is found where it lies.
+    """
+
+    def wrong(column: pa.Array) -> pa.Array:
+        import pyarrow as pa
+
+        coded = column.dictionary_encode()
+        outside = np.append(~domain.inside(coded.dictionary.to_numpy(zero_copy_only=False)), False)
+        return pa.array(outside[coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)], pa.bool_())
+
+    return _function(wrong, "boolean")
 
 
 def find_mismatches(domain: Pattern) -> Work:
@@ -477,7 +496,7 @@ def shown_batches(parts: Sequence[Column], batches: Batches, counted: bool) -> I
 
 
 def encode_parts(parts: Sequence[Column], counted: bool) -> Work:
-    """Encode the sorted rows of a partition as a Parquet file in memory; nothing for a partition without rows."""
+    """Encode the sorted rows of a partition, which are a part of the table, as a Parquet file in memory."""
     columns = tuple(parts)
 
     def work(batches: Batches) -> Iterator[pa.RecordBatch]:
