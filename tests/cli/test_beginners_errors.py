@@ -75,7 +75,7 @@ CASES = {
     "no ledger": ((), ("init", "people.csv", "--out", "d", "--ledger", "l.sqlite"), 4, ("no ledger", "--new-ledger")),
     "empty file": ((), ("init", "empty.csv"), 5, ("empty", "names of its columns in the first line")),
     "draft is there": ((), ("init", "people.csv", "--out", "there", "--new-ledger"), 2, ("exists", "--force")),
-    "several sheets": ((_workbook,), ("init", "book.xlsx"), 5, ("several sheets", "--sheet 'read me'")),
+    "several sheets": ((_workbook,), ("init", "book.xlsx"), 5, ("several sheets", "--sheet 'people'")),
     "wrong sheet": (
         (_workbook,),
         ("init", "book.xlsx", "--sheet", "peple"),
@@ -143,7 +143,7 @@ CASES = {
 NEXT = {
     "wrong path, nearly right": "shoal init people.csv",
     "no policy, nearly right": "shoal plan policy.yaml",
-    "several sheets": "shoal init book.xlsx --sheet 'read me'",
+    "several sheets": "shoal init book.xlsx --sheet people",
     "wrong sheet": "shoal init book.xlsx --sheet people",
     "wrong table": "shoal init people.sqlite --table people",
     "wrong column": "shoal init people.csv --schema-only --out by-name",

@@ -51,6 +51,12 @@ _CELL: Final = re.compile(rb"<(?:\w+:)?c\b[^>]*?\sr\s*=\s*[\"']([A-Za-z]{1,7})([
 _REPEATED: Final = re.compile(rb"number-(rows|columns)-repeated\s*=\s*[\"']([0-9]{1,18})")
 
 
+_NOTES = re.compile(
+    r"read.?me|\b(about|codebook|contents?|cover|dictionary|explanations?|index|info|information|instructions?|legend|metadata|notes?)\b"
+)
+"""Names of sheets that hold words about a table, and not the table."""
+
+
 def open_workbook(path: Path, sheet: str | None = None, stage: Stage = silent) -> StoredColumns:
     """Open a sheet of a workbook: the one that is named, or the only one that is not hidden.
 
@@ -159,7 +165,7 @@ def _choose(book: Any, sheet: str | None, name: str, calamine: Any) -> str:
             step=NextCommand(replace=(sheet, _nearest_sheet(sheet, every)), only="init") if every else None,
         )
     if len(seen) != 1:
-        first = (seen or every or ["..."])[0]
+        first = _likely_sheet(seen or every or ["..."])
         raise DataError(
             "the workbook has several sheets, and none is named"
             if seen
@@ -170,6 +176,11 @@ def _choose(book: Any, sheet: str | None, name: str, calamine: Any) -> str:
             step=NextCommand(add=("--sheet", first), only="init") if every else None,
         )
     return str(seen[0])
+
+
+def _likely_sheet(names: Sequence[str]) -> str:
+    """The first sheet whose name does not say that it holds notes; no cell is read to find out."""
+    return next((each for each in names if not _NOTES.search(each.casefold())), names[0])
 
 
 def _nearest_sheet(name: str, every: Sequence[str]) -> str:
