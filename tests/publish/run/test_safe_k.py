@@ -96,3 +96,11 @@ def test_its_noise_is_the_one_that_is_stated(tmp_path):
         assert abs((np.abs(noise) <= t).mean() - expected) < 5 * deviation
         half = 1 - 2 * q ** (2 * (t + 1)) / (1 + q**2)  # an impostor: half of the noise
         assert abs((np.abs(noise) <= t).mean() - half) > 5 * deviation
+
+
+def test_it_is_never_negative(tmp_path):
+    job = SafeKJob(planned(TOTAL))
+    table = open_engine().scan(write_table(tmp_path / "t.csv", 3), job.plan.schema)
+    found = [job.draw_total(table, Source.seeded(i), lambda _: None) for i in range(60)]
+    assert min(found) == 0
+    assert found.count(0) > 5  # without the floor these would be below

@@ -151,7 +151,8 @@ class SafeKJob(ChargedJob):
             return 0
         with key(source, "total") as chance:
             rows = self.plan.method.bound_contributions(table, chance.stream("rows"), stage).rows()
-            return int(rows + noise.noise(chance.stream("noise"), 1)[0, 0])
+            drawn = int(rows + noise.noise(chance.stream("noise"), 1)[0, 0])
+            return max(drawn, 0)  # computed from the noisy number alone, and never further from the true one
 
     def write_tables(
         self, table: Table, folder: Path, source: Source | None, stage: Stage
