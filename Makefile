@@ -9,6 +9,8 @@ VENV ?= .venv
 WORKERS ?= 2
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+# What packages without a wheel are built with: Shoal itself by hatchling, PySpark by setuptools.
+BUILDERS := hatchling editables setuptools
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq install -c constraints.txt
 
 # A run starts many interpreters: what one of them has compiled the others use, also where the machine says otherwise.
@@ -69,12 +71,12 @@ $(BIN)/python:
 
 $(VENV)/.runtime: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing Shoal into $(VENV)"
-	@$(PIP) hatchling editables
+	@$(PIP) $(BUILDERS)
 	@$(PIP) --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing Shoal and its tools into $(VENV)"
-	@$(PIP) hatchling editables
+	@$(PIP) $(BUILDERS)
 	@$(PIP) --no-build-isolation -e ".[dev]"
 	@touch $(VENV)/.runtime $@
