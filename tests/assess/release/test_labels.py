@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from shoal.assess.release.labels import atom_axis, meaning
+from shoal.assess.release.labels import Label, atom_axis, meaning
 from shoal.assess.release.load import load
 from shoal.engine.base import open_engine
 from shoal.errors import UsageError
@@ -241,3 +242,20 @@ def test_missing_values_stand_with_the_values_that_no_label_tells_them_from():
     own = atom_axis([asked], meaning({**keep("d", ["x", "y"])}, [], missing=True).labels)
     assert own.names == ("x", "y", "(missing)")
     assert own.membership(asked.labels).all()
+
+
+def test_the_atoms_of_a_release_serve_conditions_that_divide_none_of_them():
+    own = atom_axis([meaning({**keep("d", ["1", "2", "3"]), "type": "integer"}, [], missing=True)])
+    ends = [span for span in own.spans if span is not None]
+    at_ends = Label("asked", ((ends[0][0], ends[1][1]),))
+    assert own.keeps_whole([at_ends, Label("open", ((None, ends[0][1]),)), Label("gone", missing=True)])
+    assert not own.keeps_whole([Label("inside", ((ends[0][0], ends[0][1] - Fraction(1, 2)),))])
+
+    told_apart = atom_axis([meaning({**keep("d", ["1", "2", "3"]), "type": "integer"}, [], missing=False)])
+    assert told_apart.keeps_whole([at_ends])
+    assert not told_apart.keeps_whole([Label("gone", missing=True)])  # it would need an atom that is not there
+
+    whole = {"attribute": "d", "type": "integer", "domain": "0..9", "kind": "whole", "labels": ["*"]}
+    joined = atom_axis([meaning(whole, ["*"], missing=True)])
+    assert not joined.keeps_whole([Label("values", ((None, None),))])  # it tells the missing value from the others
+    assert not atom_axis([meaning(keep("d", ["x", "y"]), [], missing=False)]).keeps_whole([Label("x")])

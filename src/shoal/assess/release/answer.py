@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -131,25 +132,57 @@ def share(loaded: LoadedRelease, where: Where, level: float) -> Estimate:
 
 
 def ratio(loaded: LoadedRelease, where: Where, whole: Where, level: float) -> Estimate:
-    """Estimate which share of the records that satisfy a condition `whole` satisfy another one too.
+    """Estimate which share of the records that satisfy a condition `whole` satisfy another one too."""
+    return Whole(loaded, whole, level).share(where)
+
+
+class Whole:
+    """The records that satisfy a condition, of which shares are estimated.
 
     From rows given how many records of the whole were sampled, and from the interval of each count, each at half the risk; the
     overlap holds at the whole risk. Where nothing is suppressed the first is the narrower one, and is made alone.
     """
-    risk = risk_of(level)
-    part, every = condition(loaded, where), condition(loaded, whole)
-    if loaded.counts:
-        return _quotient(loaded, part, every, level, risk)
-    if not any(view.suppresses for view in loaded.views):
-        return _estimate(loaded, share_rows(loaded, part, Within(every), risk), level)
-    given = share_rows(loaded, part, Within(every), risk / 2)
-    counted = _quotient(loaded, part, every, level, risk / 2)
-    low, high = max(given.low, counted.low), min(given.high, counted.high)
-    if low > high:  # one of the two has failed, and nobody knows which
-        low, high = min(given.low, counted.low), max(given.high, counted.high)
-    method = f"{given.method}; the overlap with the part's interval by the whole's, each at half the risk"
-    value = min(max(given.value, low), high)
-    return Estimate(value, low, high, level, given.source, method, loaded.records)
+
+    def __init__(self, loaded: LoadedRelease, whole: Where, level: float) -> None:
+        self._loaded, self._level, self._risk = loaded, level, risk_of(level)
+        self._every = condition(loaded, whole)
+
+    def share(self, where: Where) -> Estimate:
+        """Estimate which share of the records satisfies another condition too."""
+        loaded, level = self._loaded, self._level
+        part, within = condition(loaded, where), Within(self._every)
+        if loaded.counts:
+            return self._quotient(part)
+        if not any(view.suppresses for view in loaded.views):
+            return _estimate(loaded, share_rows(loaded, part, within, self._risk), level)
+        given = share_rows(loaded, part, within, self._risk / 2)
+        counted = self._quotient(part)
+        low, high = max(given.low, counted.low), min(given.high, counted.high)
+        if low > high:  # one of the two has failed, and nobody knows which
+            low, high = min(given.low, counted.low), max(given.high, counted.high)
+        method = f"{given.method}; the overlap with the part's interval by the whole's, each at half the risk"
+        value = min(max(given.value, low), high)
+        return Estimate(value, low, high, level, given.source, method, loaded.records)
+
+    @property
+    def _level_of_each(self) -> float:
+        """The level of the part's and of the whole's interval: each has half the risk, a quarter where rows have half of it."""
+        return 1 - self._risk / (2 if self._loaded.counts else 4)
+
+    @cached_property
+    def _count(self) -> Estimate:
+        """How many records satisfy the condition."""
+        loaded, level = self._loaded, self._level_of_each
+        return total(loaded, level) if self._every == EVERYTHING else count(loaded, self._every, level)
+
+    def _quotient(self, part: Condition) -> Estimate:
+        """Divide the interval of a part by that of the whole."""
+        within = part if self._every == EVERYTHING else both(self._loaded, part, self._every)
+        some, whole = count(self._loaded, within, self._level_of_each), self._count
+        value = min(1.0, some.value / whole.value) if whole.value else 0.0
+        low = some.low / whole.high if whole.high else 0.0
+        high = min(1.0, some.high / whole.low) if whole.low else 1.0
+        return Estimate(value, min(low, value), max(high, value), self._level, some.view, SHARE, self._loaded.records)
 
 
 def odds_ratio(loaded: LoadedRelease, where: Where, other: Where, level: float) -> Estimate:
@@ -173,18 +206,6 @@ def odds_ratio(loaded: LoadedRelease, where: Where, other: Where, level: float) 
     low = 0.0 if not np.isfinite(low) else low
     method = f"quotient of the odds of two shares, each with an interval at half the risk (Bonferroni): {inside.method}"
     return Estimate(min(max(value, low), high), low, high, level, inside.source, method, loaded.records)
-
-
-def _quotient(loaded: LoadedRelease, part: Condition, every: Condition, level: float, risk: float) -> Estimate:
-    """Divide the interval of a part by that of its whole, each at half the risk."""
-    each = 1 - risk / 2
-    within = part if every == EVERYTHING else both(loaded, part, every)
-    some = count(loaded, within, each)
-    whole = total(loaded, each) if every == EVERYTHING else count(loaded, every, each)
-    value = min(1.0, some.value / whole.value) if whole.value else 0.0
-    low = some.low / whole.high if whole.high else 0.0
-    high = min(1.0, some.high / whole.low) if whole.low else 1.0
-    return Estimate(value, min(low, value), max(high, value), level, some.view, SHARE, loaded.records)
 
 
 def _odds(share: float) -> float:

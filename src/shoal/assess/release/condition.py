@@ -316,8 +316,17 @@ def _place_of_rank(values: RankSet, rank: int) -> Fraction:
 
 def condition_axes(loaded: LoadedRelease, wanted: Condition) -> dict[str, AtomAxis]:
     """Make the atoms of each attribute that a condition names, cut by the condition; all tables list the values together."""
-    named = dict.fromkeys(name for each in wanted for name in each)
-    return {name: atom_axis(loaded.meanings(name), [each[name] for each in wanted if name in each]) for name in named}
+    asked: dict[str, list[Label]] = {}
+    for each in wanted:
+        for name, label in each.items():
+            asked.setdefault(name, []).append(label)
+    return {name: _cut_axis(loaded, name, labels) for name, labels in asked.items()}
+
+
+def _cut_axis(loaded: LoadedRelease, name: str, labels: Sequence[Label]) -> AtomAxis:
+    """The atoms of an attribute, cut by labels; those of the release itself where nothing is cut, for they are at hand."""
+    whole = loaded.axis(name)
+    return whole if whole.keeps_whole(labels) else atom_axis(loaded.meanings(name), labels)
 
 
 @dataclass(frozen=True)
@@ -337,7 +346,7 @@ def condition_blocks(
 ) -> ConditionBlocks:
     """Divide an attribute's labels by what a condition says of it; `sizes` say how records are spread over the axis."""
     asked = [each[name] for each in wanted if name in each]
-    pairs = pieces.members(resolve_masks(pieces, labels))
+    pairs = pieces.members_of_rule(labels)
     truth = np.ones((len(wanted), len(pieces)), dtype=np.bool_)
     truth[[name in each for each in wanted]] = pieces.membership(resolve_masks(pieces, asked))
     blocks, block = np.unique(truth, axis=1, return_inverse=True)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -249,6 +250,9 @@ class AtomAxis:
     leaves: tuple[frozenset[str], ...]
     missing: int | None
     masks: tuple[Meaning, ...] = ()
+    _found: dict[int, tuple[Sequence[Label], tuple[Ints, Ints]]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     def __len__(self) -> int:
         return len(self.names)
@@ -276,6 +280,26 @@ class AtomAxis:
             parts.append(np.unique(np.concatenate(own)))
         sizes = [len(own) for own in parts]
         return np.repeat(np.arange(len(labels)), sizes), np.concatenate([every[:0], *parts])
+
+    def members_of_rule(self, labels: Sequence[Label]) -> tuple[Ints, Ints]:
+        """Say which atoms each label contains, as `members` does, with masked texts resolved; of a tuple, worked out once."""
+        if not isinstance(labels, tuple):
+            return self.members(resolve_masks(self, labels))
+        if id(labels) not in self._found:  # the tuple is kept with what was found, so that its id stays its own
+            self._found[id(labels)] = labels, self.members(resolve_masks(self, labels))
+        return self._found[id(labels)][1]
+
+    def keeps_whole(self, labels: Sequence[Label]) -> bool:
+        """Say whether these labels surely divide no atom: their ends are ends of atoms, and the missing value is alone."""
+        if not any(span is not None for span in self.spans):
+            return False
+        if any(label.missing for label in labels) if self.missing is None else self.spans[self.missing] is not None:
+            return False
+        return all(end is None or end in self._ends for label in labels for span in label.spans for end in span)
+
+    @cached_property
+    def _ends(self) -> frozenset[Fraction | None]:
+        return frozenset(end for span in self.spans if span is not None for end in span)
 
     def even_split(self, held: Mask) -> Floats:
         """Give the share of each label that lies in each atom, if its records are spread evenly over what it stands for."""

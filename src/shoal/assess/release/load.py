@@ -171,11 +171,14 @@ class LoadedRelease(QueryInterface):
     def axis(self, name: str) -> AtomAxis:
         """Give the atoms of an attribute: the pieces of its domain out of which the labels of all tables are made."""
         self.covering((name,))
+        if name not in self._axes:
+            self._axes[name] = atom_axis(self.meanings(name))
         return self._axes[name]
 
     @cached_property
     def _axes(self) -> dict[str, AtomAxis]:
-        return {name: atom_axis(self.meanings(name)) for name in self.attributes}
+        """The axes that were made so far."""
+        return {}
 
     def meanings(self, name: str) -> list[Meaning]:
         """Give what the labels of an attribute mean in each table that holds it, each different rule once."""

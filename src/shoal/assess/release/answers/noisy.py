@@ -26,7 +26,7 @@ import numpy as np
 from shoal.assess.release.answers.noise_bounds import SMALLEST, mean_bound, noise_bound
 from shoal.assess.release.condition import Condition, Overlap, condition_axes
 from shoal.assess.release.estimate import Floats
-from shoal.assess.release.labels import AtomAxis, resolve_masks
+from shoal.assess.release.labels import AtomAxis
 from shoal.assess.release.load import LoadedRelease
 from shoal.assess.release.noisy_counts import PublishedCountTable
 from shoal.assess.release.view import Ints
@@ -86,7 +86,7 @@ def spread_of(loaded: LoadedRelease, axis: AtomAxis) -> Floats | None:
     table = next((each for each in loaded.counts if each.columns == (axis.name,)), None)
     if table is None:
         return None
-    pairs = axis.members(resolve_masks(axis, table.meanings[axis.name].labels))
+    pairs = axis.members_of_rule(table.meanings[axis.name].labels)
     counts = np.maximum(table.values, 0.0)
     found = np.bincount(pairs[1], counts[pairs[0]] * axis.split(pairs, len(counts)), len(axis))
     # A little evenly, so that atoms which no label tells apart, or which are all empty, are split by size.

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 
-from shoal.assess.release.answer import ratio
+from shoal.assess.release.answer import Whole
 from shoal.assess.release.condition import Where, both, condition
-from shoal.assess.release.estimate import Estimate, risk_of
+from shoal.assess.release.estimate import Estimate
 from shoal.assess.release.labels import Label
 from shoal.assess.release.load import LoadedRelease
 from shoal.data.type import Type, text_at
@@ -44,12 +44,12 @@ def quantile(
     kind, edges = _edges(loaded, attribute)
     wanted = condition(loaded, where)
     known = both(loaded, wanted, [{attribute: Label(attribute, ((edges[0], edges[-1]),))}])
-    risk_of(level)
+    whole = Whole(loaded, known, level)
 
     @cache
     def below(place: int) -> Estimate:
         """The share of the records below an edge."""
-        return ratio(loaded, [{attribute: Label(attribute, ((edges[0], edges[place]),))}], known, level)
+        return whole.share([{attribute: Label(attribute, ((edges[0], edges[place]),))}])
 
     last = len(edges) - 1
     first = next((place for place in range(1, last) if below(place).high >= share), last) - 1
@@ -58,7 +58,7 @@ def quantile(
     places = [edges[0], *edges[max(first, 1) : min(final, last - 1) + 1], edges[-1]]
     low, high = float(edges[first]), float(edges[max(final, first + 1)])
     value = min(max(_interpolate(places, shares, float(share)), low), high)
-    found = below(1) if last > 1 else ratio(loaded, [{}], known, level)
+    found = below(1) if last > 1 else whole.share([{}])
     estimate = Estimate(value, low, high, level, found.view, f"{METHOD}: {found.method}", loaded.records)
     return estimate, lambda at: _value(kind, at)
 
