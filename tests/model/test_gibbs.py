@@ -13,8 +13,8 @@ from shoal.compilation import compile_kernel
 from shoal.model import draw
 from shoal.model.evidence import rake
 from shoal.model.fit import fit
-from shoal.model.gibbs import chains_for, maximum_entropy_rows, resample, resample_plain
-from shoal.model.layout import layout_of
+from shoal.model.gibbs import MaximumEntropy, chains_for, resample, resample_plain
+from shoal.model.layout import layout_of, with_triples
 from tests.model.tables import axes, chain, counted, distance, measured, pairs
 from tests.model.test_descent import problem
 
@@ -90,7 +90,7 @@ def test_what_only_three_attributes_say_is_forgotten_unless_it_was_measured():
     begin = rows_of(PARITY, rows)
     for told, expected in ((groups, np.ones((2, 2, 2))), ([*groups, (0, 1, 2)], PARITY)):
         layout, wanted = layout_and_wanted(PARITY, told, rows)
-        found = maximum_entropy_rows(layout, wanted, begin, rows, Source.seeded(3))
+        found = MaximumEntropy(layout, wanted, begin, Source.seeded(3)).draw(rows)
         assert distance(counted(found, (2, 2, 2)), expected) < 0.03
     assert distance(counted(begin, (2, 2, 2)), np.ones((2, 2, 2))) == pytest.approx(0.5, abs=0.01)
 
@@ -102,7 +102,7 @@ def test_rows_are_those_of_iterative_proportional_fitting():
     aims = [(pair, joint.sum(3 - sum(pair))) for pair in pairs(3)]
     exact = rake(np.ones((3, 4, 2)), aims, steps=2_000)
     layout, wanted = layout_and_wanted(joint, pairs(3), 20_000)
-    found = counted(maximum_entropy_rows(layout, wanted, rows_of(joint, 20_000), 20_000, Source.seeded(3)), (3, 4, 2))
+    found = counted(MaximumEntropy(layout, wanted, rows_of(joint, 20_000), Source.seeded(3)).draw(20_000), (3, 4, 2))
     assert distance(found, exact) < 0.02 < distance(joint, exact)
 
 
@@ -119,6 +119,44 @@ def test_pairs_of_a_chain_give_its_triples():
         return np.mean([distance(found.sum(rest), joint.sum(rest)) for rest in rests])
 
     assert far(drawn) < far(rows_of(joint, 20_000)) < far(mixed)
+
+
+@pytest.mark.slow
+def test_rows_come_nearer_to_the_triples_that_are_expected_and_keep_their_pairs(monkeypatch):
+    joint = chain((3, 4, 2, 5, 3, 4), total=5_000.0, seed=3)
+    model = fit(axes(joint.shape), measured(joint, *pairs(6)), source=Source.seeded(1))
+
+    def far(rows, width):
+        found = counted(rows, joint.shape)
+        rests = [tuple(axis for axis in range(6) if axis not in group) for group in combinations(range(6), width)]
+        return np.mean([distance(found.sum(rest), joint.sum(rest)) for rest in rests])
+
+    drawn = model.draw(5_000, Source.seeded(2))
+    monkeypatch.setattr(draw, "WORK_OF_TRIPLES", 0)
+    without = model.draw(5_000, Source.seeded(2))
+    assert far(drawn, 3) < 0.7 * far(without, 3)
+    assert far(drawn, 2) < far(without, 2) + 0.001
+
+
+def test_expected_counts_are_those_of_the_distribution():
+    """The pairs of parity do not say it: every entry of the triple is equally likely."""
+    layout, wanted = layout_and_wanted(PARITY, pairs(3), 400)
+    entropy = MaximumEntropy(layout, wanted, rows_of(PARITY, 400), Source.seeded(3))
+    finer = with_triples(layout)
+    found = entropy.expected(finer, 800)
+    assert found[finer.values_of((0, 1, 2))] == pytest.approx(np.full(8, 100.0), abs=12)
+    assert found[finer.pairs] == pytest.approx(2 * wanted, abs=20)
+
+
+def test_triples_of_many_attributes_or_atoms_are_not_laid_out(monkeypatch):
+    layout, _ = layout_and_wanted(np.ones((3, 4, 2)), pairs(3), 1)
+    assert with_triples(layout).groups == ((0, 1, 2),)
+    monkeypatch.setattr("shoal.model.layout.MOST_OF_TRIPLES", layout.entries + 23)
+    assert with_triples(layout) is None
+    monkeypatch.setattr("shoal.model.layout.MOST_OF_TRIPLES", layout.entries + 24)
+    assert with_triples(layout) is not None
+    monkeypatch.setattr("shoal.model.layout.MOST_TRIPLES", 0)
+    assert with_triples(layout) is None
 
 
 def test_chains_are_as_many_as_rows_within_limits():

@@ -11,8 +11,8 @@ from shoal.compilation import compile_kernel
 from shoal.errors import ParameterError, UsageError
 from shoal.model.descent import improve, improve_plain
 from shoal.model.divisions import Atoms
-from shoal.model.gibbs import chains_for, maximum_entropy_rows
-from shoal.model.layout import Layout, layout_of
+from shoal.model.gibbs import MaximumEntropy, chains_for
+from shoal.model.layout import Layout, layout_of, with_triples
 from shoal.model.measurement import Floats, Ints, Mask
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 SWEEPS = 12
 WORK = 4e9
 """Additions that all sweeps take at most, but for the first two: about five seconds."""
+WORK_OF_TRIPLES = 3e9
+"""The same for sweeps over triples; where two of them take more, triples are left as they were drawn."""
 ENOUGH = 0.002
 """Rows are good enough when a sweep changes no more values for each row than this."""
 MUCH = 100_000
@@ -39,23 +41,42 @@ def draw_rows(model: FittedModel, rows: int, source: Source) -> Ints:
     layout = layout_of(model, box_masks(model)) if len(model.axes) > 1 else None
     if layout is None:
         return _to_cells(model, _allowed_rows(model, rows, chance), chance)
+    wanted = layout.wanted(model, rows)
     if len(model.axes) > 2:
         many = chains_for(layout, rows)
         begin = _allowed_rows(model, many, chance)
-        codes = maximum_entropy_rows(layout, layout.wanted(model, many), begin, rows, chance)
+        entropy = MaximumEntropy(layout, layout.wanted(model, many), begin, chance)
+        codes = entropy.draw(rows)
+        _approach_triples(entropy, layout, wanted, codes, chance)
     else:
         codes = _allowed_rows(model, rows, chance)
-    _approach(layout, layout.wanted(model, rows), codes, chance)
+    _approach(layout, wanted, codes, chance, WORK)
     return _to_cells(model, codes, chance)
 
 
-def _approach(layout: Layout, wanted: Floats, codes: Ints, source: Source) -> None:
-    """Change single values of the rows while that brings the tables of all pairs, and measured wider ones, nearer."""
-    width = len(layout.sizes)
+def _approach_triples(entropy: MaximumEntropy, layout: Layout, wanted: Floats, codes: Ints, source: Source) -> None:
+    """Bring the tables of all triples nearer to what the distribution expects of them, where that is not too much work.
+
+    Rows that are drawn independently have an error of chance in every table. That of pairs is taken away at the end anyway; in
+    a triple with thousands of entries it can be larger than all that the model does not know.
+    """
+    finer = with_triples(layout)
+    if finer is None or 2 * len(codes) * finer.additions > WORK_OF_TRIPLES:
+        return
+    aim = entropy.expected(finer, len(codes))
+    aim[finer.pairs] = wanted[layout.pairs]
+    for group in layout.groups:
+        aim[finer.values_of(group)] = wanted[layout.values_of(group)]
+    _approach(finer, aim, codes, source, WORK_OF_TRIPLES)
+
+
+def _approach(layout: Layout, wanted: Floats, codes: Ints, source: Source, work: float) -> None:
+    """Change single values of the rows while that brings the tables of a layout nearer, with so much work or two sweeps."""
     gaps = layout.count(codes) - wanted
-    loop = compile_kernel(improve, improve_plain) if len(codes) * width**2 > MUCH else improve_plain
-    each = float(len(codes)) * (width - 1) * float(layout.sizes.sum())
-    for _ in range(int(min(SWEEPS, max(2.0, WORK / each)))):
+    tables = len(layout.sizes) ** 2 + len(layout.wider.table)
+    loop = compile_kernel(improve, improve_plain) if len(codes) * tables > MUCH else improve_plain
+    each = len(codes) * layout.additions
+    for _ in range(int(min(SWEEPS, max(2.0, work / each)))):
         order = source.permutation(len(codes))
         changes = loop(codes, order, layout.sizes, layout.where, gaps, layout.first, layout.closed, *layout.wider)
         if changes <= ENOUGH * len(codes):

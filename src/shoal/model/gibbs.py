@@ -29,6 +29,8 @@ WORK = 3e9
 """Additions that learning the weights takes at most: fewer chains where there are many attributes and atoms."""
 SOFT = 5.0
 """Rows that are added to what is wanted of an entry, and to what is there, before they are compared."""
+COUNTED, LEAST_COUNTS, MOST_COUNTS = 1e8, 4, 16
+"""Rows times tables that are counted for the tables that are expected: about three seconds; and how often chains are counted."""
 MUCH = 2_000_000
 """Additions of a sweep beyond which the loop is compiled."""
 
@@ -119,33 +121,54 @@ def resample_plain(
         codes[:, j] = np.minimum((running <= turns[:, j, None] * running[:, -1:]).sum(1), own - 1)
 
 
-def maximum_entropy_rows(layout: Layout, wanted: Floats, begin: Ints, rows: int, source: Source) -> Ints:
-    """Give rows of the distribution of maximum entropy whose tables are `wanted`; `begin` are the rows that chains begin with.
+class MaximumEntropy:
+    """The distribution of maximum entropy with the tables `wanted`: weights that were learned, and chains that follow them.
 
-    `wanted` is for as many rows as there are in `begin`.
+    `begin` are the rows that chains begin with, and `wanted` is for as many rows.
     """
-    codes, weights = begin.copy(), _margins(layout, wanted)
-    each = float((layout.sizes.sum() - layout.sizes).sum()) + len(layout.sizes)
-    loop = compile_kernel(resample, resample_plain) if len(codes) * each > MUCH else resample_plain
-    sums, width = np.zeros_like(weights), len(layout.sizes)
 
-    def sweep(own: Ints) -> None:
-        turns = source.words(own.size) >> np.uint64(11)
-        uniform = (turns.astype(np.float64) * 2.0**-53).reshape(own.shape)
-        loop(own, uniform, layout.sizes, layout.where, weights, layout.first, layout.closed, *layout.wider)
+    def __init__(self, layout: Layout, wanted: Floats, begin: Ints, source: Source) -> None:
+        self._layout, self._source, self._codes = layout, source, begin.copy()
+        self._weights = _margins(layout, wanted)
+        self._loop = compile_kernel(resample, resample_plain) if self._is_much(len(begin)) else resample_plain
+        sums = np.zeros_like(self._weights)
+        for step in range(SWEEPS):
+            self._sweep(self._codes)
+            rate = min(1.0, 2.0 * (1 - step / SWEEPS)) / (len(layout.sizes) - 1)
+            self._weights += rate * np.log((wanted + SOFT) / (layout.count(self._codes) + SOFT))
+            if step >= SWEEPS // 2:
+                sums += self._weights
+        self._weights = sums / (SWEEPS - SWEEPS // 2)
 
-    for step in range(SWEEPS):
-        sweep(codes)
-        rate = min(1.0, 2.0 * (1 - step / SWEEPS)) / (width - 1)
-        weights += rate * np.log((wanted + SOFT) / (layout.count(codes) + SOFT))
-        if step >= SWEEPS // 2:
-            sums += weights
-    weights = sums / (SWEEPS - SWEEPS // 2)
-    taken = np.resize(source.permutation(len(codes)), rows)
-    found = np.ascontiguousarray(codes[taken])
-    for _ in range(LAST_SWEEPS):
-        sweep(found)
-    return found
+    def draw(self, rows: int) -> Ints:
+        """Draw rows."""
+        taken = np.resize(self._source.permutation(len(self._codes)), rows)
+        found = np.ascontiguousarray(self._codes[taken])
+        for _ in range(LAST_SWEEPS):
+            self._sweep(found)
+        return found
+
+    def expected(self, layout: Layout, rows: int) -> Floats:
+        """Estimate how many of so many rows each entry of another layout's tables has: the mean over sweeps of the chains."""
+        tables = len(layout.groups) + len(layout.sizes) ** 2
+        sweeps = int(np.clip(COUNTED / (len(self._codes) * tables), LEAST_COUNTS, MOST_COUNTS))
+        found = np.zeros(layout.entries)
+        for _ in range(sweeps):
+            self._sweep(self._codes)
+            found += layout.count(self._codes)
+        return np.asarray(found * (rows / (sweeps * len(self._codes))))
+
+    def _is_much(self, rows: int) -> bool:
+        sizes = self._layout.sizes
+        return bool(rows * (float((sizes.sum() - sizes).sum()) + len(sizes)) > MUCH)
+
+    def _sweep(self, codes: Ints) -> None:
+        layout = self._layout
+        turns = self._source.words(codes.size) >> np.uint64(11)
+        uniform = (turns.astype(np.float64) * 2.0**-53).reshape(codes.shape)
+        self._loop(
+            codes, uniform, layout.sizes, layout.where, self._weights, layout.first, layout.closed, *layout.wider
+        )
 
 
 def chains_for(layout: Layout, rows: int) -> int:

@@ -7,6 +7,7 @@ stands there once, the last attribute fastest.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from math import prod
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
 MOST_ENTRIES = 60_000_000
 """The most entries of all pairs, twice, and of wider tables: half a gigabyte."""
+MOST_OF_TRIPLES = 8_000_000
+"""The most entries where all triples are among them."""
+MOST_TRIPLES = 2_500
+"""The most tables of three attributes or more where all triples are among them: those of 24 attributes."""
 
 
 class WiderTables(NamedTuple):
@@ -65,6 +70,22 @@ class Layout:
             found[start : start + table.size] = table.ravel()
         return found
 
+    def values_of(self, group: tuple[int, ...]) -> slice:
+        """Where the entries of one of the wider tables stand."""
+        start = int(self.wider.start[self.groups.index(group)])
+        return slice(start, start + prod(self.sizes[list(group)].tolist()))
+
+    @property
+    def pairs(self) -> slice:
+        """Where the entries of all pairs stand."""
+        return slice(0, int(self.wider.start[0]) if self.groups else self.entries)
+
+    @property
+    def additions(self) -> float:
+        """How many numbers are added up when every value of one row is looked at once."""
+        tables = len(self.sizes) - 1 + np.diff(self.wider.begin)
+        return float(tables @ self.sizes)
+
     def count(self, codes: Ints) -> Floats:
         """Give the counts that these rows have."""
         found = np.zeros(self.entries)
@@ -86,12 +107,28 @@ class Layout:
 
 def layout_of(model: FittedModel, masks: list[tuple[Mask, ...]]) -> Layout | None:
     """Give the layout of a model's tables; None where they are too large."""
-    width = len(model.axes)
     sizes = np.array([atoms.many for atoms in model.atoms], dtype=np.int64)
+    closed = np.array([np.concatenate(box) for box in masks], dtype=np.bool_).reshape(len(masks), int(sizes.sum()))
     groups = tuple(sorted(group for group in model.settled if len(group) > 2))
+    return _laid_out(sizes, groups, closed) if _entries(sizes, groups) <= MOST_ENTRIES else None
+
+
+def with_triples(layout: Layout) -> Layout | None:
+    """Give a layout that also has a table for every three attributes; None where there are too many entries."""
+    triples = combinations(range(len(layout.sizes)), 3)
+    groups = tuple(sorted({*layout.groups, *triples}))
+    few = len(groups) <= MOST_TRIPLES and _entries(layout.sizes, groups) <= MOST_OF_TRIPLES
+    return _laid_out(layout.sizes, groups, layout.closed) if few else None
+
+
+def _entries(sizes: Ints, groups: Sequence[tuple[int, ...]]) -> int:
+    wide: list[int] = [prod(sizes[list(group)].tolist()) for group in groups]
+    return int(sizes.sum()) ** 2 - int((sizes**2).sum()) + sum(wide)
+
+
+def _laid_out(sizes: Ints, groups: tuple[tuple[int, ...], ...], closed: Mask) -> Layout:
+    width = len(sizes)
     wide = [prod(sizes[list(group)].tolist()) for group in groups]
-    if int(sizes.sum()) ** 2 - int((sizes**2).sum()) + sum(wide) > MOST_ENTRIES:
-        return None
     where = np.zeros((width, width), dtype=np.int64)
     entries = 0
     for j in range(width):
@@ -110,5 +147,4 @@ def layout_of(model: FittedModel, masks: list[tuple[Mask, ...]]) -> Layout | Non
         np.array([axis for group in groups for axis in group], dtype=np.int64),
         np.array([step for own in strides for step in own], dtype=np.int64),
     )
-    closed = np.array([np.concatenate(box) for box in masks], dtype=np.bool_).reshape(len(masks), int(sizes.sum()))
     return Layout(sizes, where, wider, groups, int(start[-1]), np.cumsum(sizes) - sizes, closed)
