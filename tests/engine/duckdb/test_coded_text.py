@@ -161,3 +161,15 @@ def test_every_row_has_the_number_of_its_text(rows, merged):
     assert [shown[number] for number in numbers] == every
     assert len(set(shown)) == len(shown)
     assert dict(zip(shown, column.counts().tolist(), strict=True)) == {text: every.count(text) for text in shown}
+
+
+def test_long_texts_are_numbered_together_before_many_of_them_wait():
+    with patch.object(coded_text, "MOST_BYTES", 100):
+        column = TextCoder(1).columns[0]
+        column.add(pa.array(["a" * 40, None, "b" * 40]))
+        assert len(column.listed) == 1
+        column.add(pa.array(["b" * 40, "c" * 40]))
+        assert column.listed == []
+        assert column.is_large
+    column.end()
+    assert [part.tolist() for part in column.parts] == [[0, 3, 1], [1, 2]]

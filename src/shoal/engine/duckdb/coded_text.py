@@ -14,8 +14,8 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MERGED = 1 << 20
-"""Texts that batches list by themselves before they are numbered together."""
+MERGED = 1 << 22
+"""Texts that batches list by themselves before they are numbered together: each time, those that are known are hashed again."""
 MOST_TEXTS = 1 << 21
 MOST_BYTES = 1 << 28
 """Different texts of one column, and their bytes; a table with more is better held as it is."""
@@ -33,6 +33,7 @@ class CodedText:
     listed: list[pa.Array] = field(default_factory=list)
     """The texts of the last batches, whose rows still have their numbers among these alone."""
     waiting: int = 0
+    waiting_bytes: int = 0
 
     @property
     def is_large(self) -> bool:
@@ -46,7 +47,8 @@ class CodedText:
         self.parts.append(numbers.astype(np.min_scalar_type(-len(coded.dictionary) - 1)))
         self.listed.append(coded.dictionary)
         self.waiting += len(coded.dictionary)
-        if self.waiting > MERGED:
+        self.waiting_bytes += coded.dictionary.nbytes
+        if self.waiting > MERGED or self.waiting_bytes > MOST_BYTES:
             self.merge()
 
     def merge(self) -> None:
@@ -61,7 +63,7 @@ class CodedText:
             of_text = np.append(numbers[first : first + len(own)], numbers.dtype.type(-1))
             self.parts[at] = of_text.take(self.parts[at])
             first += len(own)
-        self.texts, self.listed, self.waiting = coded.dictionary, [], 0
+        self.texts, self.listed, self.waiting, self.waiting_bytes = coded.dictionary, [], 0, 0
 
     def end(self) -> None:
         """Number all texts, give missing rows the number after the last, and all parts the smallest integer type."""

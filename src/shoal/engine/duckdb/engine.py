@@ -43,6 +43,8 @@ CODED = 1 << 17
 """Rows of text from which on texts are numbered; fewer are stored as they are."""
 WEIGHT = "CAST(sum(n) AS BIGINT)"
 """The rows of some texts."""
+NUMBERED = "numbered"
+"""The view of the rows as numbers of texts."""
 TOGETHER = 16
 """Columns whose distinct values are found in one pass."""
 T = TypeVar("T")
@@ -465,16 +467,16 @@ class Connection:
         return _StoredTexts(self.store_arrow(given, f"SELECT k, n, {value} AS v{i}{unread} FROM given"), column)
 
     def _store_coded(self, coded: Sequence[_StoredTexts]) -> str:
-        """Store the numbers of the texts of every row, and give the query for the values."""
+        """Let queries read the numbers of the texts of every row where they lie, and give the query for the values."""
         import pyarrow as pa
 
         names = sql.names(len(coded), "k")
         numbers = [pa.chunked_array(each.column.parts, pa.from_numpy_dtype(each.column.number_type)) for each in coded]
         rows = pa.table([*numbers, pa.array(np.arange(self.input.rows))], names=[*names, "r"])
-        stored = self.store_arrow(rows, "SELECT * FROM given")
+        self._attempt(lambda: self._connection.register(NUMBERED, rows))
         shown = ", ".join(f"d{i}.* EXCLUDE (k, n)" for i in range(len(coded)))
         joins = " ".join(f"JOIN {each.name} d{i} ON d{i}.k = t.k{i}" for i, each in enumerate(coded))
-        return f"SELECT {shown}, t.r FROM {stored} t {joins}"
+        return f"SELECT {shown}, t.r FROM {NUMBERED} t {joins}"
 
     def _count_coded(self, coded: Sequence[_StoredTexts], asked: Sequence[str]) -> list[int]:
         """Count the rows for which each condition holds, three for each column, by the different texts of the column."""
