@@ -157,7 +157,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=3_000)
     parser.add_argument("--keep", type=Path, help="keep what the commands wrote in this folder")
     told = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="shoal-journey-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="journey-") as temporary:
         base = (told.keep or Path(temporary)).resolve()
         print(
             "CPU seconds (wall seconds) of each command; memory of the largest; what a person reads, and minutes for all of it"

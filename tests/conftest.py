@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -93,6 +94,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
     items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def data_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder of this run in place of the user's data folder, which holds the user's own ledger; subprocesses inherit it."""
+    with pytest.MonkeyPatch.context() as changed:
+        home = tmp_path_factory.mktemp("data-home")
+        changed.delenv("SHOAL_LEDGER", raising=False)
+        changed.setenv("XDG_DATA_HOME", str(home))
+        yield home
+
+
+@pytest.fixture(autouse=True)
+def _own_data_folder(data_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one test writes into its data folder, no other test finds there."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(data_home / uuid4().hex))
 
 
 @pytest.fixture(scope="session")

@@ -85,7 +85,6 @@ def test_examples_run_on_a_server(postgresql, tmp_path, monkeypatch):
 def run_page(page, tmp_path, monkeypatch):
     document = Sybil(parsers=PARSERS, path=str(page.parent)).parse(page)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("platformdirs.user_data_dir", lambda *_: str(tmp_path / "user"))
     for example in document.examples():
         example.evaluate()
 
