@@ -37,6 +37,16 @@ def test_a_draft_is_written_the_look_is_noted_and_the_next_command_is_named(staf
     assert shoal("plan", "draft/policy.yaml").exit_code == 0
 
 
+def test_a_table_without_rows_is_refused_and_names_alone_are_drafted_if_asked(staff):
+    (staff / "empty.csv").write_text("FullName,Gender\n")
+    done = shoal("init", "empty.csv", "--out", "draft", "--new-ledger")
+    assert done.exit_code == 2
+    assert "the table has no rows" in done.stderr
+    assert "--schema-only" in done.stderr
+    assert not (staff / "draft").exists()
+    assert shoal("init", "empty.csv", "--out", "draft", "--schema-only").exit_code == 0
+
+
 def test_the_result_as_json_holds_no_value_of_the_table(staff):
     done = shoal("init", "staff.csv", "--out", "draft", "--new-ledger", "--dataset", "people", "--json")
     found = json.loads(done.stdout)

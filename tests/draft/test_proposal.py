@@ -20,9 +20,9 @@ from shoal.draft.recognize.column import Recognition
 from shoal.engine.base import open_engine
 
 
-def proposal_of(values, kind, subject=None, **options):
+def proposal_of(values, kind, subject=None, role=Role.QUASI, **options):
     profile = profile_table(open_table(pa.table({"x": values})).stored).columns[0]
-    return propose(profile, Recognition(Role.QUASI, kind, "", subject, **options))
+    return propose(profile, Recognition(role, kind, "", subject, **options))
 
 
 @given(st.lists(st.integers(-(10**12), 10**12), min_size=2, max_size=40))
@@ -42,6 +42,19 @@ def test_bounds_of_decimals_hold_all_values(values):
     low, high = (Fraction(str(end)) for end in proposal_of(values, Type.DECIMAL).domain)
     assert low <= min(map(Fraction, values))
     assert max(map(Fraction, values)) <= high
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "domain", "step"),
+    [
+        ([0.41, 1.2, 2.96], Type.DECIMAL, [0, 3], 1),
+        ([12_285, 189_778, 1_484_705], Type.INTEGER, [0, 1_600_000], 500_000),
+    ],
+)
+def test_a_survey_weight_gets_a_few_wide_classes_and_words_on_whether_to_publish_it(values, kind, domain, step):
+    made = proposal_of(values, kind, "weight", role=Role.WEIGHT)
+    assert (made.domain, made.hierarchy) == (domain, {"intervals": [step]})
+    assert "role: drop" in made.notes[0]
 
 
 @pytest.mark.parametrize(

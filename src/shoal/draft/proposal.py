@@ -15,6 +15,7 @@ from typing import Any, Literal
 from shoal.data.domain import Interval, Pattern
 from shoal.data.hierarchy.level import MISSING, SUPPRESSED
 from shoal.data.hierarchy.suggest import neighbours, round_number, suggest
+from shoal.data.schema import Role
 from shoal.data.type import Type, decimal_text
 from shoal.draft.codes.table import Labels, plain_words
 from shoal.draft.profile import ColumnProfile
@@ -39,6 +40,12 @@ _LAST_YEAR = 9999
 _LONGEST_VALUE = 1000
 _LONGEST_BY_MONTH = 500
 """Years of a domain beyond which months are not told apart: such dates are mistakes or fillers."""
+WEIGHT_CLASSES = 5
+"""About so many classes of a survey weight are proposed."""
+WEIGHT_NOTE = (
+    "neither the published counts nor the estimates made of them are weighted by it: it is one more column in every table; "
+    "write role: drop to leave it out, unless recipients need to know how people were sampled"
+)
 RESERVED = (MISSING, SUPPRESSED)
 """Texts that no value may be: they are labels of releases."""
 
@@ -87,7 +94,7 @@ def propose(profile: ColumnProfile, found: Recognition) -> Proposal:
     if kind is Type.BOOLEAN:
         return Proposal(hierarchy="auto", provenance="declared")
     if kind in (Type.INTEGER, Type.DECIMAL):
-        return _numbers(profile, found, kind)
+        return _weights(profile, found, kind) if found.role is Role.WEIGHT else _numbers(profile, found, kind)
     if not profile.looked_at:
         return Proposal(provenance="declared")
     if kind in (Type.DATE, Type.DATETIME):
@@ -121,6 +128,16 @@ def _numbers(profile: ColumnProfile, found: Recognition, kind: Type) -> Proposal
         without = [natural[0], natural[1]]
     hierarchy = _steps(profile, domain, kind, codes)
     return Proposal(domain, hierarchy, None, "profiled", (), codes, without, _words_missing(profile))
+
+
+def _weights(profile: ColumnProfile, found: Recognition, kind: Type) -> Proposal:
+    """A few wide classes: a weight to its last digit names the group from which somebody was sampled, or somebody."""
+    made = replace(_numbers(profile, found, kind), notes=(WEIGHT_NOTE,))
+    if made.domain is None or not isinstance(made.domain, list):
+        return made
+    low, high = (Fraction(str(end)) for end in made.without or made.domain)
+    step = max(round_number((high - low) / WEIGHT_CLASSES), Fraction(1) if kind is Type.INTEGER else _SMALLEST_STEP)
+    return replace(made, hierarchy={"intervals": [_number(step)]} if step < high - low else made.hierarchy)
 
 
 def _coded(profile: ColumnProfile, found: Recognition) -> bool:

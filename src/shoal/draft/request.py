@@ -9,6 +9,7 @@ from pathlib import Path
 from shoal.draft.draft import Draft, draft_table
 from shoal.draft.opening import open_table
 from shoal.draft.sources import read_sources
+from shoal.errors import UsageError
 from shoal.ledger.ledger import open_ledger, record_look
 from shoal.progress import Stage, report_progress, silent
 
@@ -46,6 +47,14 @@ def draft(
     named = None if ledger is None else str(ledger)
     open_ledger(named, new=new_ledger).close()  # a ledger that is not there is an error before anything is looked at
     made = draft_table(opened, beside=beside, dataset=dataset, progress=report_progress(stage, "looking at the rows"))
+    if not made.rows:
+        where = f"sheet '{opened.form.sheet}' of {made.source}" if opened.form.sheet is not None else made.source
+        raise UsageError(
+            "the table has no rows, so no domain can be read off it",
+            came=f"{where}: {len(made.columns):,} column{'s' * (len(made.columns) != 1)} and no row",
+            allowed="a table with rows, or `--schema-only` (`schema_only=True`), which drafts from names and types alone",
+            fix="name the file or the sheet that holds the rows",
+        )
     check(made)
     noted = record_look(made.dataset, "init", ledger=named, begin=True)
     return made if noted is None else made.with_look(noted)

@@ -22,7 +22,7 @@ from shoal.chance.source import Source
 from shoal.data.cells import AttributeCells, cells_of
 from shoal.data.domain import list_values
 from shoal.data.hierarchy.level import MISSING
-from shoal.data.schema import Attribute
+from shoal.data.schema import STANDARD, Attribute
 from shoal.data.type import spell
 from shoal.datasets.marginals import Marginals, check_marginals
 from shoal.datasets.simulate import DEPENDENCE, SKEW, simulate
@@ -294,7 +294,10 @@ def _run(
         loaded = load(folder)
         if way.name == "synthetic":
             names = tuple(attribute.name for attribute in policy.schema.published)
-            made = engine.scan(folder / "synthetic.parquet", narrow_schema(policy.schema, names))
+            written = replace(
+                narrow_schema(policy.schema, names), file=STANDARD
+            )  # the policy's form is that of the original
+            made = engine.scan(folder / "synthetic.parquet", written)
             codes = _codes(made, grid)
             estimates: Iterator[tuple[tuple[str, str], Floats]] = ((pair, _joint(codes, grid, pair)) for pair in pairs)
             rows = made.rows()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shoal.assess.frame.column import EVERY, GONE, INTERVAL, SET, VALUE, describe_column
+from shoal.assess.frame.column import EVERY, GONE, INTERVAL, SET, VALUE, PublishedLabel, describe_column
 from shoal.errors import VerificationError
 
 JOBS = {"role": "quasi", "type": "category", "domain": {"values": ["clerk", "cook", "nurse", "smith", "tutor"]}}
@@ -90,3 +90,20 @@ def test_the_words_of_the_custodian_come_along():
 def test_a_rule_that_makes_no_sense_is_refused():
     with pytest.raises(VerificationError, match="makes no sense"):
         describe_column("job", JOBS, [("1", boxes({"nurse": [[0, 9]]}))])
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "words"),
+    [
+        ("0**", tuple(f"0{ten}*" for ten in range(10)), "every value that begins with 0"),
+        ("0**", tuple(f"0{ten}*" for ten in range(1, 10)), None),  # a rest: its values are to be listed
+        ("**7", (), "every value that ends with 7"),
+        ("1*7", (), "every value with any letter in the place of each *"),
+        ("0** or 11*", (), None),
+        ("123", (), None),
+    ],
+)
+def test_a_mask_is_described_by_what_it_shows_where_it_hides_all_the_rest(text, values, words):
+    zip_code = {"role": "quasi", "type": "text", "domain": {"pattern": "[0-9]{3}"}}
+    column = describe_column("zip", zip_code, [])
+    assert column.mask_words(PublishedLabel(text, SET, (), values)) == words

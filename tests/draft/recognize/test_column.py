@@ -68,6 +68,16 @@ def test_a_weight_is_of_a_body_where_other_columns_are_about_bodies():
     assert recognized([0.5 + place / 60 for place in range(60)], "weight", bmi=[22.5] * 60).role is Role.WEIGHT
 
 
+def test_a_survey_weight_is_a_number_that_is_never_negative():
+    weights = [0.5 + place / 60 for place in range(60)]
+    found = recognized(weights, "fnlwgt")
+    assert (found.role, found.type.value) == (Role.WEIGHT, "decimal")
+    assert found.reason == "by its name a survey weight, which tells how somebody was sampled; no count uses it"
+    assert recognized([60.5 + place % 30 for place in range(60)], "wt", height=[170] * 60).role is Role.QUASI
+    for values in ([-value for value in weights], ["light", "heavy"] * 30):
+        assert recognized(values, "wt").role is not Role.WEIGHT
+
+
 def test_a_date_that_reads_in_two_ways_says_so():
     found = recognized(["01/02/2024", "03/04/2024"] * 20, "visit_date")
     assert (found.format, found.other_format) == ("%d/%m/%Y", "%m/%d/%Y")

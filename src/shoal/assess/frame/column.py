@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from math import prod
 from typing import Any
 
 from shoal.assess.release.labels import GRAIN, Label, Span, meaning
@@ -97,6 +98,23 @@ class PublishedColumn:
             return False
         places = letters_by_place(self.pattern)
         return places is not None and not any(SUPPRESSED in letters for letters in places)
+
+    def mask_words(self, label: PublishedLabel) -> str | None:
+        """What a label with hidden letters stands for; None where it stands for fewer texts than it could hide."""
+        places, text = None if self.pattern is None else letters_by_place(self.pattern), label.text
+        if places is None or not self.hides_letters(text) or len(text) != len(places):
+            return None
+        if label.values:
+            first = label.values[0]
+            free = [place for place, letter in enumerate(text) if letter == SUPPRESSED and first[place] != SUPPRESSED]
+            if len(label.values) != prod(len(places[place]) for place in free):
+                return None
+        begin, end = text.rstrip(SUPPRESSED), text.lstrip(SUPPRESSED)
+        if SUPPRESSED not in begin:
+            return f"every value that begins with {begin}" if begin else "every value"
+        if SUPPRESSED not in end:
+            return f"every value that ends with {end}"
+        return f"every value with any letter in the place of each {SUPPRESSED}"
 
     def labels_of(self, *rules: str) -> tuple[PublishedLabel, ...]:
         """The labels that some rule files have, in the order of the column."""

@@ -57,6 +57,8 @@ _OF_ONE_PERSON = frozenset(
 )
 """Subjects whose values belong to one person or record each. People may be numbered and named, and have many rows each."""
 _FREE_TEXT = "it holds free text, in which people write what nobody foresees"
+_EITHER_WEIGHT = (("wt",), ("wgt",))
+"""Names of survey weights that bodies have as well."""
 _TIMES = frozenset("days hours weeks months years minutes times count cnt".split())
 """Words after which a number is a number."""
 
@@ -157,7 +159,7 @@ class _Column:
 
     def recognize(self) -> Recognition:
         subject = self.subject
-        if subject is not None and subject.key == "weight or body weight":
+        if subject is not None and subject.role is Role.WEIGHT:
             return self._weight(subject)
         if subject is not None and subject.kind in ("technical", "text"):
             dropped = self._dropped(subject)
@@ -184,16 +186,18 @@ class _Column:
     # --- subjects with rules of their own ---------------------------------------------------------------------------
 
     def _weight(self, subject: Subject) -> Recognition:
-        """`weight` alone is a survey weight, unless other columns speak of bodies."""
+        """A survey weight is a number that is never negative; `weight` or `wt` alone is a body's where others speak of bodies."""
         middle = None if self.profile.quantiles is None else self.profile.quantiles[2]
+        either = subject.key == "weight or body weight" or self.words in _EITHER_WEIGHT
         bodily = bool(self.siblings & {"body", "measurement", "diagnosis"}) and (middle is None or middle >= 10)
         found = self._typed(subject)
-        if bodily:
+        if either and bodily:
             reason = "by its name a weight, and other columns are about bodies: people see it"
             return replace(found, role=Role.QUASI, subject="body", reason=reason, by_name=True)
-        if found.type not in (Type.INTEGER, Type.DECIMAL):
+        if found.type not in (Type.INTEGER, Type.DECIMAL) or (self.profile.lowest or 0) < 0:
             return self._without_subject(replace(found, subject=None))
-        return replace(found, role=Role.WEIGHT, subject="weight", reason=_by_name(subject), by_name=True)
+        reason = f"{_by_name(subject)}, which tells how somebody was sampled; no count uses it"
+        return replace(found, role=Role.WEIGHT, subject="weight", reason=reason, by_name=True)
 
     def _dropped(self, subject: Subject) -> Recognition | None:
         """Remarks and technical columns; `description` of ten values is a category like others."""

@@ -231,6 +231,9 @@ def words_of(column: PublishedColumn, label: PublishedLabel) -> str:
         return meaning or ("" if value == label.text else value)
     if label.kind == INTERVAL:
         return _interval_words(column, label)
+    masked = column.mask_words(label)
+    if masked is not None:
+        return f"{masked}{also}"
     if not label.values:
         pieces = [PublishedLabel(label.text, INTERVAL, (span,)) for span in label.spans]
         shown = [_interval_words(column, piece) for piece in pieces[:SHOWN_MEMBERS]]

@@ -469,7 +469,8 @@ def _intervals(columns: Sequence[PublishedColumn]) -> Iterator[str]:
 
 
 def _sets(columns: Sequence[PublishedColumn]) -> Iterator[str]:
-    found = _first(columns, SET)
+    sets = ((column, label) for column in columns for label in column.labels if label.kind == SET)
+    found = next(((column, label) for column, label in sets if column.mask_words(label) is None), None)
     if found is not None:
         column, label = found
         many = len(label.values) or len(label.spans)
@@ -485,12 +486,16 @@ def _whole(columns: Sequence[PublishedColumn]) -> Iterator[str]:
         column, label = found
         also = ", or none" if label.missing else ""
         yield f"{_name(label.text)} (in {_name(column.name)}): any value of the column{also}."
-    masked = any(
+    hidden = ((column, label, column.mask_words(label)) for column in columns for label in column.labels)
+    mask = next((each for each in hidden if each[2] is not None), None)
+    if mask is not None:
+        column, label, words = mask
+        yield f"{_name(label.text)} (in {_name(column.name)}): {words}; each `{SUPPRESSED}` hides one letter or digit."
+    elif any(
         column.pattern is not None
         and (column.unlisted or any(column.hides_letters(label.text) for label in column.labels))
         for column in columns
-    )
-    if masked:
+    ):
         yield f"`{SUPPRESSED}` inside a text hides a letter: `031**` stands for every text that begins with 031."
 
 
