@@ -36,7 +36,7 @@ def test_a_check_says_what_is_asked_for_and_what_nobody_has_confirmed(file):
     assert "is a policy without errors" in said
     assert "quasi age, sex, zip" in said
     assert "Proved for a plan tuned on the data" in said
-    assert "drafted from the data, confirmed by nobody: attributes.age.domain" in said
+    assert "read off the data, confirmed by nobody: 4 columns: age" in said
     assert f"shoal policy confirm {file}" in done.stderr
     found = answer("policy", "check", file)
     assert found["attributes"]["confidential"] == ["diag"]
@@ -171,14 +171,15 @@ def test_columns_are_asked_and_what_is_answered_with_yes_is_declared(file, monke
     asked = " ".join(done.stderr.split())
     assert "What the policy says of 4 columns was read off the data: 4 questions." in asked
     assert (
-        "1 of 4: age 17 to 90, in steps of 10, 50 "
-        "Would you have written these bounds and steps without this table? [yes/no/each/why/stop]" in asked
+        "1 of 4: age 17 to 90, in steps of 10, 50 Bounds were read off the data: its lowest and highest values, "
+        "rounded outwards. Would you have written these bounds and steps without this table? [yes/no/other/each/why/stop]"
+        in asked
     )
-    assert asked.count("answer with yes, no, why, stop") == 2  # of one key: there is nothing to take apart
+    assert asked.count("answer with yes, no, other, why, stop") == 2  # of one key: there is nothing to take apart
     assert "The form of texts was read off the table." in asked
     assert "common flu, cold other rare" in asked
     assert confirmed(file) == ["attributes.age.domain", "attributes.age.hierarchy", "attributes.zip.domain"]
-    assert "declared: 3 of 5 keys\nstill drafted from the data: attributes.sex.domain" in done.stdout
+    assert "declared: 2 of 4 columns\nstill read off the data: 2 columns: diag, sex" in done.stdout
 
 
 def test_a_question_is_taken_apart_key_by_key(file, monkeypatch):
@@ -186,7 +187,7 @@ def test_a_question_is_taken_apart_key_by_key(file, monkeypatch):
     assert done.exit_code == 0, done.output
     asked = " ".join(done.stderr.split())
     assert (
-        "Is it known independently of this table that every value of 'age' lies from 17 to 90? [yes/no/why/stop]"
+        "Is it known independently of this table that every value of 'age' lies from 17 to 90? [yes/no/other/why/stop]"
         in asked
     )
     assert confirmed(file) == ["attributes.age.domain"]
@@ -210,6 +211,20 @@ def test_columns_that_are_alike_are_one_line_and_are_taken_apart_column_by_colum
     file.write_text(before)
     assert "everything in the policy is declared" in typed(monkeypatch, file, "y\n").stdout
     assert Policy.load(file).profiled_keys() == ()
+
+
+def test_a_person_types_what_is_known_and_what_fits_is_declared(file, monkeypatch):
+    done = typed(monkeypatch, file, "other\n120\n120 to 0\n0 to 120\nyes\no\nf, m, x\nstop\n")
+    assert done.exit_code == 0, done.output
+    asked = " ".join(done.stderr.split())
+    assert "bounds are two ends; got 1; allowed: two, such as 0 to 120" in asked
+    assert asked.count("age:") == 3
+    assert "Declared as typed: age. in steps of 10, 50 Would you have written these steps without this table?" in asked
+    found = Policy.load(file)
+    assert (found.schema["age"].domain.low, found.schema["age"].domain.high) == (0, 120)
+    assert found.schema["sex"].domain.values == ("f", "m", "x")
+    assert found.profiled_columns() == ("diag", "zip")
+    assert "# years" in file.read_text()  # comments stay
 
 
 def test_answers_that_end_early_change_nothing(file, monkeypatch):
@@ -239,7 +254,7 @@ def test_a_person_at_a_terminal_is_asked(file):
     for word in (b"yes\n", b"no\n", b"stop\n"):
         wait_for(terminal, b"stop]")
         os.write(terminal, word)
-    wait_for(terminal, b"still drafted from the data")
+    wait_for(terminal, b"still read off the data")
     assert child.wait() == 0
     os.close(terminal)
     assert confirmed(file) == ["attributes.age.domain", "attributes.age.hierarchy"]

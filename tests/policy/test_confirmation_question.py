@@ -57,6 +57,24 @@ def test_a_finding_is_said_in_the_words_of_the_policy(column):
     assert question.subject == "c0"
 
 
+def test_where_noisy_counts_are_published_a_finding_says_of_what():
+    columns = (
+        "integer, domain: [0, 9], hierarchy: {intervals: [2, 4]}",
+        "decimal, domain: [0, 9], hierarchy: {cuts: [1, 2, 5]}",
+    )
+    counts = {
+        "release": {"epsilon": 1, "delta": "1e-6", "method": "safe-k", "views": {"show": "counts", "every": "pairs"}}
+    }
+    (question,) = questions_of(policy_of(*columns).with_changes(counts))
+    assert [each.finding for each in question.columns] == [
+        "0 to 9, in steps of 2, 4; counted: 10 single values",
+        "0 to 9, cut at 1, 2, 5; counted: 4 cells (< 1, [1, 2), …)",
+    ]
+    assert "noisy counts are published of 10 single values" in question.keys[1].statement
+    rows = {"release": {"epsilon": 1, "delta": "1e-6", "method": "safe-k"}}
+    assert "counted" not in questions_of(policy_of(*columns).with_changes(rows))[0].columns[0].finding
+
+
 def test_only_what_is_profiled_is_asked():
     column = "integer, domain: [0, 9], hierarchy: {intervals: [2, 4]}"
     (steps,) = questions_of(policy_of(column, provenance="{domain: declared, hierarchy: profiled}"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +76,10 @@ def check_policy(file: Path, as_json: bool) -> None:
     for note in planned["notes"] if planned is not None else ():
         output.note(note)
     if profiled:
-        output.print_paragraph(f"drafted from the data, confirmed by nobody: {', '.join(profiled)}")
+        columns = found.profiled_columns()
+        output.print_paragraph(
+            f"read off the data, confirmed by nobody: {output.count_text(len(columns), 'column')}: {', '.join(columns)}"
+        )
         output.note(f"confirm what is known without the data: shoal policy confirm {file}")
 
 
@@ -191,16 +195,19 @@ def confirm_policy(file: Path, keys: Sequence[str], every: bool, as_json: bool) 
     asked = not every and not keys and bool(waiting)
     if asked:
         _refuse_nobody(waiting, as_json=as_json)
-        chosen: Sequence[ProfiledKey] = _ask(found, waiting, file)
+        given = _ask(found, waiting, file)
     else:
-        chosen = waiting if every else find_profiled(found, keys)
+        given = _Answers(found, list(waiting if every else find_profiled(found, keys)))
     with progress.stages("declaring") as stage:
-        made = confirm(found, chosen)
-        if chosen:
+        made, chosen = confirm(given.policy, given.chosen), given.chosen
+        before, after = found.profiled_columns(), made.profiled_columns()
+        if made.text != found.text:
             stage("writing the policy")
             _refuse_changed(file, found)
             write(file, made.dump(), force=True)
-            output.note_effect(f"{output.count_text(len(chosen), 'key')} of {file} became declared")
+            output.note_effect(
+                f"what {file} says of {output.count_text(len(before) - len(after), 'column')} became declared"
+            )
         stage("looking for what is left")
         left = [each.key for each in profiled(made)]
     if as_json:
@@ -208,7 +215,7 @@ def confirm_policy(file: Path, keys: Sequence[str], every: bool, as_json: bool) 
         return
     if asked:  # whoever was asked has just read them
         output.tell()
-        output.print_line(f"declared: {len(chosen):,} of {output.count_text(len(waiting), 'key')}")
+        output.print_line(f"declared: {len(before) - len(after):,} of {output.count_text(len(before), 'column')}")
     else:
         for each in chosen:
             output.print_paragraph(f"declared: {each.statement}")
@@ -217,7 +224,9 @@ def confirm_policy(file: Path, keys: Sequence[str], every: bool, as_json: bool) 
     elif not left:
         output.print_line("everything in the policy is declared")
     else:
-        output.print_paragraph(f"still drafted from the data: {', '.join(left)}")
+        output.print_paragraph(
+            f"still read off the data: {output.count_text(len(after), 'column')}: {', '.join(after)}"
+        )
         output.note(
             "write what is known into the file and say `provenance: declared`, or let the certificate say how it is"
         )
@@ -239,53 +248,111 @@ class _StoppedError(Exception):
     """A person has answered enough."""
 
 
-def _ask(policy: Policy, waiting: Sequence[ProfiledKey], file: Path) -> list[ProfiledKey]:
-    """Put the questions; what was answered with yes."""
+@dataclass
+class _Answers:
+    """What a person has said so far: the policy with the domains that were typed, and the keys that were confirmed."""
+
+    policy: Policy
+    chosen: list[ProfiledKey] = field(default_factory=list)
+
+
+def _ask(policy: Policy, waiting: Sequence[ProfiledKey], file: Path) -> _Answers:
+    """Put the questions; what was answered with yes, and the policy with what was typed."""
     from shoal.policy.confirmation_question import confirmation_questions
 
     questions = confirmation_questions(policy, waiting)
-    columns = len({each.attribute for each in waiting})
     output.tell(
-        f"What the policy says of {output.count_text(columns, 'column')} was read off the data: "
+        f"What the policy says of {output.count_text(len(policy.profiled_columns()), 'column')} was read off the data: "
         f"{output.count_text(len(questions), 'question')}.",
         bold=True,
     )
     output.tell_paragraph(_INTRODUCTION)
-    chosen: list[ProfiledKey] = []
+    if any(" counted: " in each.finding for question in questions for each in question.columns):
+        output.tell_paragraph(_COUNTED)
+    given = _Answers(policy)
     with contextlib.suppress(_StoppedError):
         for number, each in enumerate(questions, 1):
             output.tell()
             output.tell(f"{number} of {len(questions)}: {each.subject}", bold=True)
-            _put(each, file, chosen)
-    return chosen
+            _put(each, file, given)
+    return given
 
 
 _INTRODUCTION = (
     "What is read off a table can tell of somebody in it: the oldest, the only one with a value. Answer yes to what you know "
     "from elsewhere and would have written without this table: it becomes declared, on your word. Answer no, and it stays as it "
-    "is, and the certificate says that the plan was tuned on the data. Other answers: each (asks one by one), why, stop (keeps "
-    "the answers so far). The first letter is enough."
+    "is, and the certificate says that the plan was tuned on the data. Other answers: other (lets you type what you know "
+    "instead), each (asks one by one), why, stop (keeps the answers so far). The first letter is enough."
 )
 
 
-def _put(question: ConfirmationQuestion, file: Path, chosen: list[ProfiledKey]) -> None:
+_COUNTED = (
+    "This policy publishes noisy counts: of each column what is said to be counted, of pairs of columns the same in larger "
+    "cells. Wider steps are not published."
+)
+
+
+def _put(question: ConfirmationQuestion, file: Path, given: _Answers) -> None:
     """Put one question, as often as it takes; each, into its parts."""
     _show(question, file)
-    parts = question.open()
-    answers = ("yes", "no", *(("each",) if parts else ()), "why", "stop")
+    parts, typable = question.open(), _typable(question, given.policy)
+    answers = ("yes", "no", *(("other",) if typable else ()), *(("each",) if parts else ()), "why", "stop")
     while (answer := output.ask(f"  {question.question} [{'/'.join(answers)}] ", answers)) == "why":
         output.tell_paragraph(question.why, indent="  ", further="  ")
     if answer == "stop":
         raise _StoppedError
     if answer == "yes":
-        chosen.extend(question.keys)
+        given.chosen.extend(question.keys)
+    elif answer == "other":
+        _put_rest(question, _type(typable, given), file, given)
     elif answer == "each":
         for part in parts:
             output.tell()
             output.tell(f"  {part.subject}", bold=True)
-            _put(part, file, chosen)
+            _put(part, file, given)
     else:
         output.tell("  It stays as it is.")
+
+
+def _typable(question: ConfirmationQuestion, policy: Policy) -> list[str]:
+    """The columns of a question whose domain stands in the policy itself, so that another can be typed."""
+    keys = (key for key in question.keys if "domain" in key.parts)
+    return [key.attribute for key in keys if policy.attributes[key.attribute].domain is not None]
+
+
+def _type(names: Sequence[str], given: _Answers) -> set[str]:
+    """Let a person type the domains of columns; those that were typed are declared."""
+    from shoal.errors import PolicyError
+    from shoal.policy.confirmation import declare_domain
+
+    output.tell_paragraph(
+        "Type two bounds (0 to 120), values with commas between them, or a pattern, as the column has it; Enter leaves it.",
+        indent="  ",
+        further="  ",
+    )
+    typed = set()
+    for name in names:
+        while line := output.ask_line(f"  {name}:"):
+            try:
+                given.policy = declare_domain(given.policy, name, line)
+            except PolicyError as error:
+                output.tell_paragraph(f"{error}", indent="    ", further="    ")
+            else:
+                typed.add(name)
+                break
+    return typed
+
+
+def _put_rest(question: ConfirmationQuestion, typed: set[str], file: Path, given: _Answers) -> None:
+    """Ask for what is left of a question after some domains were typed."""
+    from shoal.policy.confirmation import profiled
+    from shoal.policy.confirmation_question import confirmation_questions
+
+    asked = {part for key in question.keys for part in key.keys}
+    left = [key for key in profiled(given.policy) if asked.intersection(key.keys)]
+    output.tell(f"  Declared as typed: {', '.join(sorted(typed)) or 'nothing'}.")
+    for each in confirmation_questions(given.policy, left):
+        _put(each, file, given)
 
 
 def _show(question: ConfirmationQuestion, file: Path) -> None:
@@ -304,6 +371,8 @@ def _show(question: ConfirmationQuestion, file: Path) -> None:
     single = [(each.names[0], each.finding) for each in question.columns if len(each.names) == 1]
     if single and not alone:
         output.tell_facts(single)
+    if question.seen:
+        output.tell_paragraph(question.seen, indent="  ", further="  ")
     if question.shortened:
         output.tell_paragraph(f"All of them stand in {file}, or in the hierarchy file that it names.", indent="  ")
 

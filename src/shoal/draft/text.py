@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from shoal.draft.draft import Draft, DraftedColumn
 
 WIDTH = 118
+_ROOM = WIDTH - 22
+"""The longest line that has room for a remark."""
 POLICY_FILE = "policy.yaml"
 SCHEMA_FILE = "policy.schema.json"
 """The JSON Schema of policies, which lies beside a draft so that editors know its keys."""
@@ -137,7 +139,10 @@ def _attribute(column: DraftedColumn) -> Iterator[str]:
         return
     yield f"  {scalar(column.name)}:"
     for key, value in keys_of(column).items():
-        yield from _key(key, value, "    ")
+        lines = list(_key(key, value, "    "))
+        if key == "domain" and column.domain_provenance == "profiled" and len(lines) == 1 and len(lines[0]) < _ROOM:
+            lines = [f"{lines[0]}  # read off the data"]
+        yield from lines
     if not column.complete:
         yield "    # domain: ...   # fill in what may occur: [low, high], a list of values, or {pattern: ...}"
     yield from _candidates(column)
@@ -237,12 +242,12 @@ def sentences(draft: Draft) -> list[str]:
         said.append(f"Unit of privacy: one row; {unit.reason}.")
     else:
         said.append(f"Unit of privacy: one row of each '{unit.column}', drawn at random; {unit.reason}.")
-    keys = len(draft.profiled)
-    if keys:
+    columns = len(draft.policy.profiled_columns())
+    if columns:
         asked = len(confirmation_questions(draft.policy, profiled(draft.policy)))
         said.append(
-            f"{keys} domains and hierarchies were read off the table (profiled). Until you confirm them, which takes "
-            f"{_questions(asked)}, a release is proved for a plan tuned on the data."
+            f"What the policy says of {columns:,} column{'s' * (columns != 1)} was read off the table (profiled). Until you "
+            f"confirm it, which takes {_questions(asked)}, a release is proved for a plan tuned on the data."
         )
     open_columns = [column.name for column in draft.columns if not column.complete]
     if open_columns:

@@ -7,11 +7,15 @@ nothing here decides it; it puts the question in plain words, and writes down th
 
 from __future__ import annotations
 
+import csv
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from shoal.data.cells import MOST_COUNTED, cells_of
 from shoal.data.domain import Interval, Pattern, Values, shorten
-from shoal.errors import UsageError
+from shoal.data.hierarchy.level import ValueLevel
+from shoal.errors import PolicyError, UsageError
 from shoal.policy.policy import Policy
 
 _INDEPENDENT = "a codebook, a law, an instrument or common knowledge"
@@ -52,6 +56,59 @@ def profiled(policy: Policy) -> tuple[ProfiledKey, ...]:
             both = asked.domain is None and domain in left
             found.append(_hierarchy(policy, name, (domain, hierarchy) if both else (hierarchy,)))
     return tuple(found)
+
+
+def counted_words(policy: Policy, name: str) -> str | None:
+    """What of a column is counted, where the policy publishes noisy counts and no rows; None where it does not, or cannot."""
+    release, attribute = policy.release, policy.schema[name]
+    if release is None or release.noisy_counts is None or release.has_rows or not attribute.published:
+        return None
+    try:
+        cells = cells_of(attribute, release.cell_levels.get(name, 0), MOST_COUNTED)
+    except PolicyError:  # the plan says why
+        return None
+    own = [label for place, label in enumerate(cells.labels) if place != cells.missing]
+    if isinstance(cells.level, ValueLevel):
+        return f"{len(own):,} single values"
+    return f"{len(own):,} cells ({', '.join(own[:2])}{', …' * (len(own) > 2)})"
+
+
+def declare_domain(policy: Policy, name: str, text: str) -> Policy:
+    """The policy with the domain that a person typed, declared: two ends, values with commas between them, or a pattern.
+
+    A hierarchy that follows from its domain is declared with it.
+
+    Raises     PolicyError where it is no domain of the column, or its hierarchy does not fit it.
+
+    >>> drafted = Policy.of(
+    ...     {
+    ...         "version": 1,
+    ...         "dataset": "visits",
+    ...         "unit": "row",
+    ...         "neighbours": "add_remove",
+    ...         "attributes": {
+    ...             "age": {"role": "quasi", "type": "integer", "domain": [17, 90], "provenance": "profiled"}
+    ...         },
+    ...     }
+    ... )
+    >>> declare_domain(drafted, "age", "0 to 120").schema["age"].domain
+    Interval(low=0, high=120)
+    """
+    domain = policy.schema[name].domain
+    new: object
+    if isinstance(domain, Interval):
+        ends = [end for end in re.split(r"\s+to\s+|\s*,\s*|\s*\.\.+\s*|\s+", text.strip().strip("[]")) if end]
+        if len(ends) != 2:
+            raise PolicyError("bounds are two ends", came=len(ends), allowed="two, such as 0 to 120")
+        new = ends
+    elif isinstance(domain, Values):
+        (values,) = csv.reader([text], skipinitialspace=True)
+        new = [value.strip() for value in values]
+    else:
+        new = {"pattern": text.strip()}
+    changed = policy.with_changes({("attributes", name, "domain"): new})
+    (key,) = (each for each in profiled(changed) if each.attribute == name and "domain" in each.parts)
+    return confirm(changed, [key])
 
 
 def find_profiled(policy: Policy, wanted: Iterable[str]) -> tuple[ProfiledKey, ...]:
@@ -140,9 +197,12 @@ def _hierarchy(policy: Policy, name: str, keys: tuple[str, ...]) -> ProfiledKey:
     groups = "; then ".join(
         "labels that are not listed" if labels is None else list_in_words(labels, 6) for labels in shown
     )
+    counted = counted_words(policy, name)
     said = f"the values of '{name}' are grouped into {groups}"
     if len(keys) > 1 and isinstance(attribute.domain, Values):
         said = f"the values of '{name}' are {list_in_words(attribute.domain.values)}, grouped into {groups}"
+    if counted is not None:
+        said += f"; noisy counts are published of {counted}"
     why = (
         "Groups were chosen after a look at the values of the table. Groups that a classification or common practice has "
         "tell of nobody; groups that were drawn around the values of this table may tell of the people in it."

@@ -15,7 +15,7 @@ from shoal.data.domain import Interval, Pattern, Values
 from shoal.data.hierarchy.base import Hierarchy
 from shoal.data.hierarchy.level import SUPPRESSED
 from shoal.data.type import Type
-from shoal.policy.confirmation import ProfiledKey, list_in_words
+from shoal.policy.confirmation import ProfiledKey, counted_words, list_in_words
 from shoal.policy.model.attribute import HierarchyModel
 from shoal.policy.policy import Policy
 
@@ -35,6 +35,8 @@ _KINDS = {
     "texts": ("of texts", "such patterns", "these groups"),
 }
 """Of each kind of finding: how several columns of it are called, and what their domains and hierarchies are."""
+_BOUNDS = "Bounds were read off the data: its lowest and highest values, rounded outwards."
+"""What proposed bounds are, which look as if they were known."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ class ConfirmationQuestion:
     columns: tuple[ProfiledColumns, ...]
     question: str
     why: str
+    seen: str = ""
+    """What proposed bounds are; empty where none are asked for."""
 
     @property
     def keys(self) -> tuple[ProfiledKey, ...]:
@@ -76,6 +80,7 @@ class ConfirmationQuestion:
                     (ProfiledColumns((name,), each.finding, each.groups, _keys_of(name, each.keys)),),
                     self.question,
                     self.why,
+                    self.seen,
                 )
                 for each in self.columns
                 for name in each.names
@@ -161,7 +166,8 @@ def _finding(policy: Policy, name: str, parts: Sequence[str]) -> tuple[str, tupl
             found.append(domain.words() if isinstance(domain, Pattern) else "texts")
     if grouped and asked is not None:
         found.append(_rule(asked, levels))
-    return ", ".join(found), ()
+    counted = None if isinstance(domain, Values) else counted_words(policy, name)
+    return ", ".join(found) + (f"; counted: {counted}" if counted is not None else ""), ()
 
 
 def _members(levels: Hierarchy) -> tuple[tuple[str, str], ...]:
@@ -221,4 +227,5 @@ def _question(kind: str, parts: Sequence[str], columns: Sequence[ProfiledColumns
         tuple(columns),
         f"Would you have written {what.replace(' and these ', ' and ')} without this table?",
         " ".join(dict.fromkeys(key.why for each in columns for key in each.keys)),
+        _BOUNDS if "domain" in parts and kind in ("numbers", "dates") else "",
     )

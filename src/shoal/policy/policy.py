@@ -185,6 +185,15 @@ class Policy:
             if self._is_profiled(name, key)
         )
 
+    def profiled_columns(self) -> tuple[str, ...]:
+        """The columns of which anything was drafted from the data and nobody has confirmed it, in alphabetical order.
+
+        This is what people are told and what is counted: of a column domain, hierarchy or both may be left, and one may follow
+        from the other.
+        """
+        found = dict.fromkeys(key.removeprefix("attributes.").rpartition(".")[0] for key in self.profiled_keys())
+        return tuple(found)
+
     def _is_profiled(self, name: str, key: str) -> bool:
         asked = self.model.attributes[name]
         if key == "domain" and asked.domain is None:

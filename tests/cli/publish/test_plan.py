@@ -46,6 +46,29 @@ def test_the_plan_of_noisy_counts(tmp_path):
     )
 
 
+def test_the_noise_is_set_beside_the_average_cell_and_the_comparison_comes_next(tmp_path, monkeypatch):
+    head, _, _ = POLICY.partition("release:")
+    views = "views: {show: counts, every: pairs, cells: declared}"
+    monkeypatch.chdir(tmp_path)
+    policy = written(tmp_path, f"{head}release: {{method: safe-k, epsilon: 1, delta: 1e-6, {views}}}\n").name
+    found = answer("plan", policy)
+    (width,), sizes = found["half_widths"].values(), found["cells"]
+    cells = sorted(sizes[one] * sizes[two] for one, two in found["groups"])[1]
+    said = " ".join(shoal("plan", policy).stderr.split())
+    assert f"holds as many rows from {width * cells:,} rows on" in said
+    assert f"next: shoal plan {policy} --compare --rows N" in said
+    few = " ".join(shoal("plan", policy, "--rows", width * cells - 1).stderr.split())
+    assert f"warning: Of {width * cells - 1:,} rows" in few
+    assert "the average count is below its error" in few
+    assert (
+        "most counts are mostly noise, and no cell of a table can"
+        in answer("plan", policy, "--rows", 9)["noise_beside"]["words"]
+    )
+    assert f"--compare --rows {width * cells - 1} " in few
+    assert answer("plan", policy, "--rows", width * cells)["noise_beside"]["outweighs"] is False
+    assert f"next: shoal release {policy}" in shoal("plan", policy, "--rows", width * cells).stderr
+
+
 def test_no_line_of_a_plan_is_too_long_for_a_screen(tmp_path):
     head, _, _ = POLICY.partition("release:")
     views = "{show: counts, choose: {}}"

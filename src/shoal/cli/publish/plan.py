@@ -18,7 +18,7 @@ from shoal.errors import PolicyError, UsageError
 if TYPE_CHECKING:
     from shoal.policy.policy import Policy
     from shoal.publish.compare import WayOutcome
-    from shoal.publish.plan.base import Plan
+    from shoal.publish.plan.base import NoiseBeside, Plan
 
 MOST_VIEWS = 12
 """Narrow tables that are listed one by one; of more, those that are alike have one line."""
@@ -64,7 +64,11 @@ class PlanCommand(Command):
     is_flag=True,
     help="Compare ways to publish under the same promise, on simulated tables; instead of the plan.",
 )
-@click.option("--rows", metavar="N", help="With --compare: rows of the simulated tables; 20000 when left out.")
+@click.option(
+    "--rows",
+    metavar="N",
+    help="Rows that you expect, to compare the noise with; with --compare, of the simulated tables (else 20000).",
+)
 @click.option("--runs", metavar="R", help="With --compare: simulated tables, from 2 up; 2 when left out.")
 @json_option
 def plan(
@@ -88,10 +92,9 @@ def plan(
             raise UsageError("--compare makes no plan", came="--lock or --page", fix="call `shoal plan` once for each")
         _compare(load_policy(policy), rows, runs, as_json=as_json)
         return
-    if rows is not None or runs is not None:
-        raise UsageError(
-            "--rows and --runs belong to --compare", fix="say --compare, or try the plan with `shoal rehearse`"
-        )
+    if runs is not None:
+        raise UsageError("--runs belongs to --compare", fix="say --compare, or try the plan with `shoal rehearse`")
+    size = None if rows is None else numbers.read_whole(rows.replace("_", ""), "rows")
     if page is not None:
         refuse_overwriting(page, force=force)
     found = load_plan(policy)
@@ -102,11 +105,20 @@ def plan(
         output.note(f"the plan as a page: {page}")
     if lock is not None:
         _write_lock(found, lock, force=force)
+    beside = found.noise_beside(size)
+    if rows is not None and beside is None:
+        raise UsageError(
+            "--rows is what noise is compared with, and this plan adds none to counts",
+            came=f"--rows {rows}",
+            fix="say --compare, or try the plan with `shoal rehearse`",
+        )
     if as_json:
-        output.print_json(found.to_json())
+        noise = None if beside is None else {"rows": size, "outweighs": beside.outweighs, "words": beside.words}
+        output.print_json({**found.to_json(), "noise_beside": noise})
         return
     for sentence in found.sentences():
-        output.print_paragraph(sentence)
+        said = _unconfirmed(found, policy) if sentence == found.drafted_words else sentence
+        output.print_paragraph(said)
         output.print_line()
     output.print_table(("", "", ""), found.facts(), width=WIDTH)
     output.print_line()
@@ -116,7 +128,31 @@ def plan(
         output.print_line()
     output.print_paragraph(found.recoding_words())
     _tell_notes(found)
-    output.tell_paragraph(f"next: shoal release {shlex.quote(str(policy))} DATA --out FOLDER", further="  ")
+    if beside is not None:
+        output.tell_paragraph(f"{'warning' if beside.outweighs else 'note'}: {beside.words}", further="  ")
+    _tell_next(beside, str(policy), size)
+
+
+def _tell_next(beside: NoiseBeside | None, policy: str, rows: int | None) -> None:
+    """Name the next command: the comparison, unless there is no noise or it is known to be small beside the counts."""
+    file, release = shlex.quote(policy), f"shoal release {shlex.quote(policy)} DATA --out FOLDER"
+    if beside is None or beside.outweighs is False:
+        output.tell_paragraph(f"next: {release}", further="  ")
+        return
+    output.tell_paragraph(
+        f"next: shoal plan {file} --compare --rows {'N' if rows is None else rows} (what other ways give"
+        f"{', for the N rows that you expect' * (rows is None)}), then {release}",
+        further="  ",
+    )
+
+
+def _unconfirmed(found: Plan, file: Path) -> str:
+    """What nobody has confirmed, column by column as `shoal policy confirm` counts it; a certificate lists every key."""
+    columns = found.policy.profiled_columns()
+    return (
+        f"What the policy says of {output.count_text(len(columns), 'column')} was read off the data, and nobody has confirmed it "
+        f"(`shoal policy confirm {shlex.quote(str(file))}`): {', '.join(columns)}."
+    )
 
 
 def _tell_notes(found: Plan) -> None:

@@ -182,20 +182,28 @@ def can_ask() -> bool:
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
+def ask_line(question: str) -> str:
+    """Put a question on standard error, and read the line that comes back.
+
+    Raises     EOFError where the answers end.
+    """
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        click.echo(
+            click.wrap_text(visible(question), width=96, subsequent_indent="  ") + " ", nl=False, file=sys.stderr
+        )
+    line = "" if sys.stdin is None else sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line.strip()
+
+
 def ask(question: str, answers: Sequence[str]) -> str:
     """Put a question on standard error until one of the answers, or the beginning of one alone, comes back.
 
     Raises     EOFError where the answers end.
     """
     while True:
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            click.echo(
-                click.wrap_text(visible(question), width=96, subsequent_indent="  ") + " ", nl=False, file=sys.stderr
-            )
-        line = "" if sys.stdin is None else sys.stdin.readline()
-        if not line:
-            raise EOFError
-        given = line.strip().lower()
+        given = ask_line(question).lower()
         meant = [answer for answer in answers if given and answer.startswith(given)]
         if len(meant) == 1:
             return meant[0]

@@ -759,6 +759,15 @@ class ReleaseModel(PolicyPart):
         return self.counts
 
     @property
+    def cell_levels(self) -> dict[str, int]:
+        """The level of each attribute's counted cells: as the policy fixes them, or the finest that its labels may have."""
+        if self.recoding is None:
+            return {}
+        return dict(
+            self.recoding.levels or (self.recoding.paid.finest if self.recoding.paid is not None else None) or {}
+        )
+
+    @property
     def has_rows(self) -> bool:
         """Whether rows of the table are published, rather than noisy counts alone."""
         return self.method == "safe-k" and (self.views is None or self.views.show != "counts")

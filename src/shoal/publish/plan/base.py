@@ -97,6 +97,14 @@ def counted_headline(claims: Sequence[Claim]) -> str:
 
 
 @dataclass(frozen=True)
+class NoiseBeside:
+    """Whether noise outweighs the average cell, None where the size of the table is not known, and so in one sentence."""
+
+    outweighs: bool | None
+    words: str
+
+
+@dataclass(frozen=True)
 class Plan(ABC):
     """Everything that will happen, resolved from the policy alone; no row has been read."""
 
@@ -302,6 +310,10 @@ class Plan(ABC):
         """What may change the mind of whoever reads the plan, in sentences."""
         return []
 
+    def noise_beside(self, rows: int | None) -> NoiseBeside | None:  # noqa: ARG002 - plans with noise look at it
+        """How the noise compares with the average cell of a table of so many rows; None where there is no noise to compare."""
+        return None
+
     def _default_words(self) -> list[str]:
         """What is published where the policy names no method."""
         if self.policy.model.release is None or self.policy.model.release.method is not None:
@@ -328,12 +340,17 @@ class Plan(ABC):
         )
         return [said]
 
+    @property
+    def drafted_words(self) -> str:
+        """Every key that was drafted from the data and that nobody has confirmed, as a certificate names them."""
+        keys = ", ".join(self.policy.profiled_keys())
+        return f"Parts of the policy were drafted from the data and nobody has confirmed them: {keys}."
+
     def _tuning_words(self) -> list[str]:
         """What was drafted from the data and not confirmed, and which results were seen with another plan."""
         found, tuning = [], self.tuning
         if tuning.drafted:
-            keys = ", ".join(self.policy.profiled_keys())
-            found.append(f"Parts of the policy were drafted from the data and nobody has confirmed them: {keys}.")
+            found.append(self.drafted_words)
         if tuning.looked:
             found.append(other_plan_words(self.looks))
         return found

@@ -33,7 +33,7 @@ from shoal.ledger.event import Cost
 from shoal.ledger.look import LookCount
 from shoal.policy.model.release import CountsModel, Group, GroupsModel, ReleaseModel
 from shoal.policy.policy import Policy
-from shoal.publish.plan.base import Plan, Verification, charged_before
+from shoal.publish.plan.base import NoiseBeside, Plan, Verification, charged_before
 from shoal.publish.plan.safe_k import ROWS_ASSUMED, SafeKPlan
 from shoal.publish.plan.views import views_plan
 
@@ -56,6 +56,9 @@ NUMBERS = ("count", "low", "high")
 """The columns of a table of counts that follow its attributes."""
 STEPS = 7
 """Steps of the search for what rows take beside counts; the last one that fits is taken."""
+
+_MERGED = "; the fewer rows there are, the more cells are put together"
+"""What is added where small cells are put together."""
 
 Box = tuple[tuple[bool, ...] | None, ...]
 """For each attribute which of its cells are meant; None for all of them."""
@@ -380,6 +383,34 @@ class NoisyCountsPlan(Plan):
         )
         return [said]
 
+    def noise_beside(self, rows: int | None) -> NoiseBeside:
+        """Compare the noise of the table in the middle, by its number of cells, with its average cell; no row is read for it."""
+        sizes = sorted(self.table_sizes.values())
+        cells = sizes[len(sizes) // 2]
+        width = self.half_widths[(self.setting.first or self.setting.tables[0])[1]]
+        up_to, put_together = "up to " * self.method.merged, _MERGED * self.method.merged
+        table = (
+            f"the middle one of the {len(sizes):,} tables has {up_to}{cells:,} cells"
+            if len(sizes) > 1
+            else (f"the table has {up_to}{cells:,} cells")
+        )
+        if rows is None:
+            said = (
+                f"A count may be off by {width:,}, and {table}: its average cell holds as many rows from {width * cells:,} rows "
+                f"on. In a smaller one the average count is below its error, and far below it is mostly noise{put_together}."
+            )
+            return NoiseBeside(None, said)
+        average = rows / cells
+        shown = f"{average:,.0f}" if average >= 10 else f"{average:.2g}"
+        said = f"Of {rows:,} rows that take part the average cell holds {shown} ({table}), and a count may be off by {width:,}: "
+        if average >= width:
+            return NoiseBeside(False, f"{said}the average count exceeds its noise.")
+        few = rows // width
+        most = "no cell" if few == 0 else f"at most {few:,} cell{'s' * (few > 1)}"
+        verdict = "most counts are mostly noise" if 4 * average < width else "the average count is below its error"
+        said += f"{verdict}, and {most} of a table can hold {width:,} rows or more{put_together}."
+        return NoiseBeside(True, said)
+
     def _domain_words(self) -> list[str]:
         """Name attributes with so many cells that few of their counts stand out of the noise."""
         many = [own for own in self.method.cells if len(own) > MANY_CELLS]
@@ -496,7 +527,7 @@ class CountedTables:
         if release.method == "synthetic":
             named = named if not merged else set(published)
             _refuse_uncounted(published, named)
-        levels = cell_levels(release)
+        levels = release.cell_levels
         cells = tuple(
             cells_of(attribute, levels.get(attribute.name, 0), MOST_COUNTED)
             for attribute in policy.schema.published
@@ -564,14 +595,6 @@ def table_sizes(cells: Sequence[AttributeCells], groups: Sequence[Group], *, mer
     """How many cells the table of each group has; the most that it can have, where they are merged."""
     size = {each.name: largest_bins(each) if merged else len(each) for each in cells}
     return {group: prod(size[name] for name in group) for group in groups}
-
-
-def cell_levels(release: ReleaseModel) -> dict[str, int]:
-    """The level of each attribute's cells: as the policy fixes them, or the finest that its labels may have."""
-    recoding = release.recoding
-    if recoding is None:
-        return {}
-    return dict(recoding.levels or (recoding.paid.finest if recoding.paid is not None else None) or {})
 
 
 def _in_order(group: Group, published: Sequence[str]) -> Group:
