@@ -470,7 +470,7 @@ def _intervals(columns: Sequence[PublishedColumn]) -> Iterator[str]:
 
 def _sets(columns: Sequence[PublishedColumn]) -> Iterator[str]:
     sets = ((column, label) for column in columns for label in column.labels if label.kind == SET)
-    found = next(((column, label) for column, label in sets if column.mask_words(label) is None), None)
+    found = next(((column, label) for column, label in sets if not column.hides_letters(label.text)), None)
     if found is not None:
         column, label = found
         many = len(label.values) or len(label.spans)
