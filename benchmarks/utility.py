@@ -1,4 +1,4 @@
-"""What is left of a table after its release: our candidates beside other synthesizers, on nine tables, by one set of measures.
+"""What is left of a table after its release: our candidates beside other synthesizers, on ten tables, by one set of measures.
 
 `quick`, which is what is done when nothing is said, is Adult at epsilon 1 and delta 1e-6 with three repeats (about half an
 hour, most of it AIM; `--methods` leaves peers out); `full` is every table at five epsilons and two deltas with ten (days);
