@@ -1,8 +1,15 @@
-"""Questions against one ledger: 1,000 from 8 processes, one process alone, and a book of 10,000 events."""
+"""Questions against one ledger: 1,000 from 8 processes, one process alone, a book of 10,000 events, and the command itself.
+
+python benchmarks/session.py              all four
+python benchmarks/session.py command      one of them: crowd, alone, long_book, command
+"""
 
 from __future__ import annotations
 
 import multiprocessing
+import os
+import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -10,6 +17,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pyarrow.parquet as pq
+from pyarrow import csv
 
 from shoal.datasets.visits import visits, write_policy
 from shoal.errors import BudgetError
@@ -125,9 +133,40 @@ def long_book(folder):
         print(f"then {1000 * each:.1f} ms each; verify {time.perf_counter() - start:.2f} s")
 
 
+def command(folder, runs=9):
+    """`shoal ask` on 20,000 rows of CSV with a person unit: CPU seconds (user and system) of a whole process."""
+    write_policy(folder)
+    csv.write_csv(visits(20_000, seed=1), folder / "visits.csv")
+    ledger = str(folder / "ledger.sqlite")
+    register(folder / "policy.yaml", folder / "visits.csv", ledger=ledger, new_ledger=True)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+    def cpu(*words):
+        before = os.times()
+        program = [sys.executable, "-c", "from shoal.cli import main; main()", *words]
+        subprocess.run(program, check=True, capture_output=True, env=environment)  # noqa: S603 - our own words
+        after = os.times()
+        return after.children_user + after.children_system - before.children_user - before.children_system
+
+    def ask(age):
+        return cpu("ask", "hospital-visits", "count", f"age >= {age}", "--epsilon", "0.01", "--ledger", ledger)
+
+    ask(20)  # compiles the modules, and reads them into the cache of files
+    found = {
+        "the interpreter and --version": [cpu("--version") for _ in range(runs)],
+        "a new question": [ask(30 + run) for run in range(runs)],
+        "one on record": [ask(30 + run) for run in range(runs)],
+    }
+    print(f"\nshoal ask, 20,000 rows of CSV, CPU seconds, median of {runs} (least, most):")
+    for name, seconds in found.items():
+        print(f"  {name:30}{statistics.median(seconds):.2f} ({min(seconds):.2f}, {max(seconds):.2f})")
+
+
 def main():
-    """Print the three."""
-    for job in (crowd, alone, long_book):
+    """Print them, or those that were named."""
+    jobs = {job.__name__: job for job in (crowd, alone, long_book, command)}
+    for name in sys.argv[1:] or jobs:
+        job = jobs[name]
         with tempfile.TemporaryDirectory() as folder:
             job(Path(folder))
 

@@ -233,7 +233,7 @@ def test_foreign_damaged_newer_and_unreachable_ledgers(tmp_path):
 
 
 def test_a_locked_ledger_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("shoal.ledger.store.PATIENCE", 0.05)
+    monkeypatch.setattr("shoal.ledger.database.PATIENCE", 0.05)
     path = tmp_path / "ledger.sqlite"
     with Ledger(str(path)) as ledger:
         holder = sqlite3.connect(path, isolation_level=None)

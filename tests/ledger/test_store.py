@@ -10,11 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from sqlalchemy.engine import Connection
-from sqlalchemy.exc import OperationalError
 
 from shoal.errors import LedgerError
 from shoal.guarantee.differential import PureDP
+from shoal.ledger.database import SqliteTransaction
 from shoal.ledger.event import Budget, Cost
 from shoal.ledger.ledger import Ledger, open_ledger
 from shoal.ledger.store import ENVIRONMENT, Store
@@ -57,14 +56,14 @@ def test_on_a_full_disk_nothing_is_charged_and_nothing_is_damaged(path):
 
 
 def failing_commit(monkeypatch, *, after):
-    plain = Connection.commit
+    plain = SqliteTransaction.commit
 
     def commit(self):
         if after:
             plain(self)
-        raise OperationalError("COMMIT", {}, sqlite3.OperationalError("disk I/O error"))
+        raise sqlite3.OperationalError("disk I/O error")
 
-    monkeypatch.setattr(Connection, "commit", commit)
+    monkeypatch.setattr(SqliteTransaction, "commit", commit)
 
 
 def test_a_commit_that_failed_is_looked_up(path, monkeypatch):
@@ -114,7 +113,7 @@ def test_what_is_not_known_of_the_end_of_a_run_is_no_matter(path, monkeypatch):
 
 @pytest.mark.parametrize("statement", ["BEGIN EXCLUSIVE", "BEGIN IMMEDIATE"])
 def test_a_ledger_that_stays_locked_is_told_and_not_charged(path, monkeypatch, statement):
-    monkeypatch.setattr("shoal.ledger.store.PATIENCE", 0.05)
+    monkeypatch.setattr("shoal.ledger.database.PATIENCE", 0.05)
     with Ledger(str(path)) as ledger:
         other = sqlite3.connect(path, isolation_level=None)
         other.execute(statement)
@@ -127,7 +126,7 @@ def test_a_ledger_that_stays_locked_is_told_and_not_charged(path, monkeypatch, s
 
 def test_a_reader_at_the_wrong_moment_undoes_the_charge_and_that_is_said(path, monkeypatch):
     """A reader lets the writer write, and not commit."""
-    monkeypatch.setattr("shoal.ledger.store.PATIENCE", 0.05)
+    monkeypatch.setattr("shoal.ledger.database.PATIENCE", 0.05)
     with Ledger(str(path)) as ledger:
         reader = sqlite3.connect(path, isolation_level=None)
         reader.execute("BEGIN")

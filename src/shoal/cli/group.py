@@ -91,6 +91,8 @@ class Program(CommandGroup):
         given = list(sys.argv[1:] if args is None else args)
         if args is None:
             gc.set_threshold(OBJECTS, 20, 20)
+            # A policy is validated by Shoal alone: pydantic would read the metadata of every package here to look for plugins.
+            os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
         handler = SignalHandler()
         with handler.installed(), output.printing():
             code = self._run(handler, given, prog_name or "shoal", complete_var, extra)

@@ -17,21 +17,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from typing import Any
 
 from shoal.errors import LedgerError
 from shoal.ledger import file as ledger_file
+from shoal.ledger.database import Database, SqliteDatabase, Transaction, UrlDatabase, find_database, transaction
 from shoal.ledger.event import VERSION, Event, Excerpt, Head, genesis
 from shoal.ledger.state import refuse_cut_end
 
-if TYPE_CHECKING:
-    from sqlalchemy import URL, Connection, Engine
-
 ENVIRONMENT = "SHOAL_LEDGER"
-PATIENCE = 30.0
-"""Seconds to wait for another process to finish its entry."""
-
 TABLES = {
     "meta": "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     "events": "CREATE TABLE events (number INTEGER PRIMARY KEY, time TEXT NOT NULL, dataset TEXT NOT NULL, "
@@ -49,7 +43,6 @@ _NO_HEAD = (
     "this ledger has no head: it was written by an earlier version, or somebody removed it; "
     "a cut-off end would not show. Compare it with an export; the next entry gives it a head"
 )
-_LONGEST_CELL = 1 << 28
 _MOST_ROWS = 64
 _MOST_RUNS = 10_000
 _LONGEST_PATH = 4_096
@@ -91,7 +84,7 @@ class Store:
     """The database of events in order, appended and never changed, and of recorded answers."""
 
     def __init__(self, url: str, *, new: bool = False) -> None:
-        address, path = _address(url)
+        path, address = find_database(url)
         self.url = url if "://" in url else str(path)
         self.path = path
         """The file; None for a database that is kept elsewhere."""
@@ -103,13 +96,13 @@ class Store:
             begin = ledger_file.refuse_special(path) == 0
             if begin and not new:
                 raise _empty(path)
-        self._sqlite = address.drivername.startswith("sqlite")
-        self._turn: AbstractContextManager[Any] = threading.RLock() if self._sqlite and path is None else nullcontext()
-        self._engine = _engine(address, path)
-        self._reader = self._engine.execution_options(reading=True)
+        self._database: Database = SqliteDatabase(path) if address is None else UrlDatabase(address)
+        self._turn: AbstractContextManager[Any] = (
+            threading.RLock() if path is None and address is None else nullcontext()
+        )
         self._is_old = False
         with self._turn, self._translate_errors():
-            with self._reader.begin() as connection:
+            with transaction(self._database, reading=True) as connection:
                 found = self._tables(connection)
                 if found:
                     self.genesis = self._checked(connection, found)
@@ -119,7 +112,7 @@ class Store:
 
     def close(self) -> None:
         """Close the database."""
-        self._engine.dispose()
+        self._database.close()
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -140,10 +133,8 @@ class Store:
 
     def content(self, sha256: str) -> bytes | None:
         """What was answered, by its hash; None if it is not there or is not what it was."""
-        from sqlalchemy import text
-
         with self._reading() as connection:
-            row = connection.execute(text("SELECT content FROM answers WHERE hash = :h"), {"h": sha256}).first()
+            row = connection.execute("SELECT content FROM answers WHERE hash = :h", {"h": sha256}).fetchone()
         found = row[0] if row is not None and isinstance(row[0], bytes) else None
         return found if found is not None and hashlib.sha256(found).hexdigest() == sha256 else None
 
@@ -162,10 +153,9 @@ class Store:
         """
         with self._turn:
             with self._translate_errors(undone):
-                connection = self._engine.connect()
+                connection = self._database.begin()
             try:
                 with self._translate_errors(undone):
-                    transaction = connection.begin()
                     try:
                         if self._is_old:
                             self._bring_up_to_date(connection)
@@ -173,24 +163,21 @@ class Store:
                         yield writer
                         writer.write_head()
                     except BaseException:
-                        transaction.rollback()
+                        connection.rollback()
                         raise
                 self._commit(connection, writer, undone)
                 self._is_old = False
             finally:
                 connection.close()
 
-    def _commit(self, connection: Connection, writer: Appender, undone: str) -> None:
+    def _commit(self, connection: Transaction, writer: Appender, undone: str) -> None:
         """Commit; if the database fails at that, look what has become of the step and say it."""
-        from sqlalchemy.exc import SQLAlchemyError
-
         try:
             connection.commit()
-        except SQLAlchemyError as error:
-            reason = str(getattr(error, "orig", None) or type(error).__name__)
-            with suppress(SQLAlchemyError):
+        except self._database.failures as error:
+            reason = self._database.reason(error) or type(error).__name__
+            with suppress(*self._database.failures):
                 connection.rollback()
-            connection.invalidate()
             last = writer.appended
             if last is None:
                 raise self._failed(reason, undone) from None
@@ -210,28 +197,21 @@ class Store:
 
     def _holds(self, event: Event) -> bool | None:
         """Whether an event is in the ledger, seen by another connection; None where that cannot be found out."""
-        from sqlalchemy import text
-        from sqlalchemy.exc import SQLAlchemyError
-
         try:
-            with self._reader.begin() as connection:
-                found = connection.execute(
-                    text("SELECT hash FROM events WHERE number = :n"), {"n": event.number}
-                ).first()
-        except SQLAlchemyError:
+            with transaction(self._database, reading=True) as connection:
+                found = connection.execute("SELECT hash FROM events WHERE number = :n", {"n": event.number}).fetchone()
+        except self._database.failures:
             return None
         return found is not None and found[0] == event.hash
 
     @contextmanager
-    def _reading(self) -> Iterator[Connection]:
+    def _reading(self) -> Iterator[Transaction]:
         """A connection that reads and blocks no writer."""
-        with self._turn, self._translate_errors(), self._reader.begin() as connection:
+        with self._turn, self._translate_errors(), transaction(self._database, reading=True) as connection:
             yield connection
 
     def _begin_or_refuse(self, begin: bool) -> None:
         """Begin a ledger where nothing is, if that is what was asked for."""
-        from sqlalchemy import text
-
         if not begin:
             raise LedgerError(
                 "the database holds no ledger",
@@ -239,23 +219,21 @@ class Store:
                 fix="restore the ledger from a backup, or name another with --ledger; --new-ledger of `shoal release`, "
                 "`shoal dataset register` or `shoal ledger budget` begins one in a new file",
             )
-        with self._engine.begin() as connection:
+        with transaction(self._database) as connection:
             found = self._tables(connection)
             if not found:  # else another process was faster
-                for statement in _statements(secrets.token_bytes(_KEY), self._sqlite):
-                    connection.execute(text(statement))
+                for statement in _statements(secrets.token_bytes(_KEY), self._database.is_sqlite):
+                    connection.execute(statement)
                 self.is_new = True
                 found = self._tables(connection)
             self.genesis = self._checked(connection, found)
 
-    def _tables(self, connection: Connection) -> dict[str, str]:
+    def _tables(self, connection: Transaction) -> dict[str, str]:
         """The tables by name, each with the statement that made it; whatever no ledger has is refused where it is seen."""
-        from sqlalchemy import inspect, text
-
-        if not self._sqlite:
-            return {name: TABLES[name] for name in inspect(connection).get_table_names() if name in TABLES}
+        if not self._database.is_sqlite:
+            return {name: TABLES[name] for name in self._database.table_names(connection) if name in TABLES}
         found: dict[str, str] = {}
-        listed = text("SELECT type, name, sql FROM sqlite_master")
+        listed = "SELECT type, name, sql FROM sqlite_master"
         for place, (kind, name, made) in enumerate(connection.execute(listed)):
             if place > _MOST_ROWS:
                 raise _foreign(self.url, "many tables")
@@ -265,7 +243,7 @@ class Store:
                 raise _foreign(self.url, f"{'an index' if kind == 'index' else f'a {kind}'} of its own")
         return found
 
-    def _checked(self, connection: Connection, found: dict[str, str]) -> str:
+    def _checked(self, connection: Transaction, found: dict[str, str]) -> str:
         """The genesis of a ledger whose tables and marks are all there and are ours."""
         if not found.get("meta", "").startswith("CREATE TABLE"):
             raise _foreign(self.url, "other tables")
@@ -291,9 +269,11 @@ class Store:
                 fix="upgrade shoal; nothing was charged",
             )
         self._refuse_other_tables(found)
-        marked = not self._sqlite or self._mark(connection)
+        marked = not self._database.is_sqlite or self._mark(connection)
         self._is_old = "head" not in meta
-        if (self._sqlite and marked and self._is_old) or self._is_old == ("runs" in found):  # they came together
+        if (self._database.is_sqlite and marked and self._is_old) or self._is_old == (
+            "runs" in found
+        ):  # they came together
             raise LedgerError(
                 "a part of the ledger is missing",
                 came=f"{self.url}: no {'head' if self._is_old else 'table of runs'}",
@@ -314,39 +294,34 @@ class Store:
                 fix=f"{_BACKUP}; what was spent is not known",
             )
 
-    def _mark(self, connection: Connection) -> bool:
+    def _mark(self, connection: Transaction) -> bool:
         """Whether the header has our number; a number of somebody else is refused."""
-        number = connection.exec_driver_sql("PRAGMA application_id").scalar()
+        (number,) = connection.execute("PRAGMA application_id").fetchone()
         if number not in (0, APPLICATION):
             raise _foreign(self.url, "the mark of another program")
         return bool(number == APPLICATION)
 
-    def _bring_up_to_date(self, connection: Connection) -> None:
+    def _bring_up_to_date(self, connection: Transaction) -> None:
         """Give a ledger from before what it lacks: the list of runs, the head and the mark."""
-        from sqlalchemy import text
-
         if "runs" not in self._tables(connection):
-            connection.execute(text(TABLES["runs"]))
+            connection.execute(TABLES["runs"])
         if "head" not in _meta(connection):
             last = _last(connection)
             head = Head(0, self.genesis) if last is None else Head(last.number, last.hash)
-            connection.execute(text("INSERT INTO meta (name, value) VALUES ('head', :h)"), {"h": head.to_text()})
-        if self._sqlite:
-            connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute("INSERT INTO meta (name, value) VALUES ('head', :h)", {"h": head.to_text()})
+        if self._database.is_sqlite:
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
 
     @contextmanager
     def _translate_errors(self, undone: str | None = None) -> Iterator[None]:
         """Turn errors of the database into LedgerError; `undone` says what did not happen, where something was to happen."""
-        from sqlalchemy.exc import DatabaseError, SQLAlchemyError
-
         try:
             yield
-        except DatabaseError as error:
-            raise self._failed(str(error.orig), undone) from None
-        except SQLAlchemyError as error:
-            raise LedgerError("the ledger cannot be opened", came=f"{self.url}: {type(error).__name__}") from None
-        except sqlite3.Error as error:  # while rows are fetched
-            raise self._failed(str(error), undone) from None
+        except self._database.failures as error:
+            reason = self._database.reason(error)
+            if reason is None:
+                raise LedgerError("the ledger cannot be opened", came=f"{self.url}: {type(error).__name__}") from None
+            raise self._failed(reason, undone) from None
         except UnicodeDecodeError:  # a message of the database that quotes what is damaged
             raise self._failed("the database is damaged", undone) from None
 
@@ -372,7 +347,7 @@ class Store:
 class Appender:
     """What may append to the store while it holds the exclusive lock."""
 
-    def __init__(self, connection: Connection, genesis: str) -> None:
+    def __init__(self, connection: Transaction, genesis: str) -> None:
         self._connection = connection
         self._genesis = genesis
         self._last: Event | None = None
@@ -389,8 +364,6 @@ class Appender:
 
     def append(self, time: str, dataset: str, kind: str, payload: dict[str, Any]) -> Event:
         """Add an event to the chain; a chain whose end is cut off is refused, because a new end would hide that."""
-        from sqlalchemy import text
-
         if not self._placed:
             self._last, self._placed = _last(self._connection), True
         if self.appended is None:
@@ -398,10 +371,8 @@ class Appender:
         event = Event.after(self._last or self._genesis, time, dataset, kind, payload)
         row = {**event.to_saved(), "payload": json.dumps(event.payload, sort_keys=True)}
         self._connection.execute(
-            text(
-                "INSERT INTO events (number, time, dataset, kind, payload, previous, hash) "
-                "VALUES (:number, :time, :dataset, :kind, :payload, :previous, :hash)"
-            ),
+            "INSERT INTO events (number, time, dataset, kind, payload, previous, hash) "
+            "VALUES (:number, :time, :dataset, :kind, :payload, :previous, :hash)",
             row,
         )
         self._last = self.appended = event
@@ -409,21 +380,17 @@ class Appender:
 
     def write_head(self) -> None:
         """Note which event is the last."""
-        from sqlalchemy import text
-
         if self.appended is not None:
             head = Head(self.appended.number, self.appended.hash)
-            self._connection.execute(text("UPDATE meta SET value = :h WHERE name = 'head'"), {"h": head.to_text()})
+            self._connection.execute("UPDATE meta SET value = :h WHERE name = 'head'", {"h": head.to_text()})
 
     def put(self, content: bytes) -> str:
         """Store the content of an answer under its hash; gives the hash."""
-        from sqlalchemy import text
-
         sha256 = hashlib.sha256(content).hexdigest()
-        known = self._connection.execute(text("SELECT 1 FROM answers WHERE hash = :h"), {"h": sha256}).first()
+        known = self._connection.execute("SELECT 1 FROM answers WHERE hash = :h", {"h": sha256}).fetchone()
         if known is None:
             row = {"h": sha256, "c": content}
-            self._connection.execute(text("INSERT INTO answers (hash, content) VALUES (:h, :c)"), row)
+            self._connection.execute("INSERT INTO answers (hash, content) VALUES (:h, :c)", row)
         return sha256
 
     def runs(self) -> list[Run]:
@@ -432,33 +399,25 @@ class Appender:
 
     def begin_run(self, number: int, dataset: str, work: str) -> None:
         """Note the folder in which the run of an event works; LedgerError where the list cannot be read."""
-        from sqlalchemy import text
-
         _runs(self._connection)
         row = {"n": number, "d": dataset, "w": work}
-        self._connection.execute(text("INSERT INTO runs (number, dataset, work) VALUES (:n, :d, :w)"), row)
+        self._connection.execute("INSERT INTO runs (number, dataset, work) VALUES (:n, :d, :w)", row)
 
     def end_run(self, work: str) -> None:
         """Forget the runs that worked in this folder."""
-        from sqlalchemy import text
-
-        self._connection.execute(text("DELETE FROM runs WHERE work = :w"), {"w": work})
+        self._connection.execute("DELETE FROM runs WHERE work = :w", {"w": work})
 
     def end_runs(self, ended: Iterable[Run]) -> None:
         """Forget these very runs."""
-        from sqlalchemy import text
-
         rows = [{"n": run.number, "w": run.work} for run in ended]
         if rows:
-            self._connection.execute(text("DELETE FROM runs WHERE number = :n AND work = :w"), rows)
+            self._connection.execute("DELETE FROM runs WHERE number = :n AND work = :w", rows)
 
 
-def _runs(connection: Connection) -> list[Run]:
+def _runs(connection: Transaction) -> list[Run]:
     """The list of runs; it is no part of the chain, so a row that Shoal cannot have written is refused by its shape."""
-    from sqlalchemy import text
-
     found: list[Run] = []
-    for number, dataset, work in connection.execute(text("SELECT number, dataset, work FROM runs ORDER BY number")):
+    for number, dataset, work in connection.execute("SELECT number, dataset, work FROM runs ORDER BY number"):
         after = not found or found[-1].number < number
         if not (after and isinstance(dataset, str) and _is_place(work)) or len(found) == _MOST_RUNS:
             raise LedgerError(
@@ -480,18 +439,14 @@ def _is_place(work: object) -> bool:
     )
 
 
-def _excerpt(connection: Connection, since: int) -> Excerpt:
+def _excerpt(connection: Transaction, since: int) -> Excerpt:
     return Excerpt(_events(connection, since), _head(_meta(connection)))
 
 
-def _events(connection: Connection, since: int = 0) -> list[Event]:
+def _events(connection: Transaction, since: int = 0) -> list[Event]:
     """The events from a number on; a file in which one comes twice, or holds no text, is damaged."""
-    from sqlalchemy import text
-
     rows = connection.execute(
-        text(
-            "SELECT number, time, dataset, kind, payload, previous, hash FROM events WHERE number >= :since ORDER BY number"
-        ),
+        "SELECT number, time, dataset, kind, payload, previous, hash FROM events WHERE number >= :since ORDER BY number",
         {"since": since},
     )
     found: list[Event] = []
@@ -535,17 +490,13 @@ def _is_shallow(payload: dict[str, Any], text: str) -> bool:
     return False
 
 
-def _last(connection: Connection) -> Event | None:
-    from sqlalchemy import text
-
-    number = connection.execute(text("SELECT MAX(number) FROM events")).scalar()
+def _last(connection: Transaction) -> Event | None:
+    (number,) = connection.execute("SELECT MAX(number) FROM events").fetchone()
     return None if number is None else _events(connection, number)[-1]
 
 
-def _meta(connection: Connection) -> dict[str, str]:
-    from sqlalchemy import text
-
-    rows = connection.execute(text(f"SELECT name, value FROM meta LIMIT {_MOST_ROWS}")).all()  # noqa: S608 - a number
+def _meta(connection: Transaction) -> dict[str, str]:
+    rows = connection.execute(f"SELECT name, value FROM meta LIMIT {_MOST_ROWS}").fetchall()  # noqa: S608 - a number
     return {name: value for name, value in rows if isinstance(name, str) and isinstance(value, str)}
 
 
@@ -602,72 +553,6 @@ def _foreign(url: str, what: str) -> LedgerError:
     )
 
 
-def _address(url: str) -> tuple[URL, Path | None]:
-    """Where the database is; and its file, where it is one. A path is taken letter by letter: ? and % are parts of it."""
-    from sqlalchemy import URL, make_url
-    from sqlalchemy.exc import SQLAlchemyError
-
-    if "://" not in url:
-        path = Path(url).expanduser().absolute()
-        return URL.create("sqlite", database=str(path)), path
-    try:
-        address = make_url(url)
-    except (SQLAlchemyError, ValueError) as error:
-        raise _unknown(url, error) from None
-    named = address.database
-    if not address.drivername.startswith("sqlite") or not named or named == ":memory:":
-        return address, None
-    if named.startswith("file:") or address.drivername not in ("sqlite", "sqlite+pysqlite"):
-        raise LedgerError("a ledger in SQLite is named by its path", came=url, allowed="a path, or sqlite:///path")
-    return address, Path(named).absolute()
-
-
 def file_of(url: str) -> Path | None:
     """The file of a ledger; None for a database that is kept elsewhere."""
-    return _address(url)[1]
-
-
-def _unknown(url: str, error: Exception) -> LedgerError:
-    return LedgerError(
-        "no database understands this ledger's address",
-        came=f"{url.split('://', maxsplit=1)[0]}: {type(error).__name__}",
-        allowed="a path, or sqlite:///path",
-    )
-
-
-def _engine(address: URL, path: Path | None) -> Engine:
-    from sqlalchemy import create_engine, event
-    from sqlalchemy.exc import SQLAlchemyError
-    from sqlalchemy.pool import StaticPool
-
-    sqlite = address.drivername.startswith("sqlite")
-    options: dict[str, Any] = {}
-    if path is not None:
-        options = {"creator": lambda: _open_file(path)}
-    elif sqlite:
-        options = {"poolclass": StaticPool, "connect_args": {"check_same_thread": False}}
-    try:
-        engine = create_engine(address, **options)
-    except (SQLAlchemyError, ImportError) as error:
-        raise _unknown(f"{address.drivername}://", error) from None
-    if sqlite:
-
-        @event.listens_for(engine, "connect")
-        def _connect(connection: Any, _record: Any) -> None:
-            connection.isolation_level = None  # we say BEGIN ourselves
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_CELL)
-            for setting in ("trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0", "synchronous=FULL"):
-                connection.execute(f"PRAGMA {setting}")
-
-        @event.listens_for(engine, "begin")
-        def _begin(connection: Connection) -> None:
-            reading = connection.get_execution_options().get("reading", False)
-            connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
-
-    return engine
-
-
-def _open_file(path: Path) -> sqlite3.Connection:
-    """Open a file that is there; one that has gone in the meantime is not made again."""
-    name = f"file:{quote(str(path))}?mode=rw"
-    return sqlite3.connect(name, uri=True, timeout=PATIENCE, check_same_thread=False)
+    return find_database(url)[0]

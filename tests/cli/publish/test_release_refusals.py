@@ -186,7 +186,7 @@ def test_ledgers_that_cannot_be_trusted(place, monkeypatch):
     assert (newer["wrong"], newer["came"]) == ("the ledger was written by a newer version", "form 99")
     ledger.unlink()
     Ledger(str(ledger)).close()
-    monkeypatch.setattr("shoal.ledger.store.PATIENCE", 0.05)
+    monkeypatch.setattr("shoal.ledger.database.PATIENCE", 0.05)
     other = sqlite3.connect(ledger, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     try:

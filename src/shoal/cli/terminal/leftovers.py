@@ -14,14 +14,30 @@ if TYPE_CHECKING:
 
 def recover_ledger(book: Ledger) -> None:
     """Finish or remove what the ledger waits for, and temporary folders; a ledger that cannot be read says so elsewhere."""
-    from shoal.publish.run.recover import recover_runs
-
     try:
-        said = recover_runs(book)
+        said = _recover_runs(book)
     except ShoalError:
         return
     for sentence in said:
         output.note(sentence)
+
+
+def _recover_runs(book: Ledger) -> list[str]:
+    """What is done for the runs that the ledger waits for; where it waits for none, what would finish them is not loaded."""
+    from shoal.files.work_folder import sweep_temporary
+
+    try:
+        waits = bool(book.runs())
+    except ShoalError:
+        waits = True
+    if waits:
+        from shoal.publish.run.recover import recover_runs
+
+        return recover_runs(book)
+    swept = sweep_temporary()
+    return (
+        [f"removed {len(swept):,} temporary folders that runs left when they were killed"] if len(swept) > 1 else swept
+    )
 
 
 def recover_folder(folder: Path, book: Ledger | None = None) -> None:

@@ -37,7 +37,6 @@ MODULES = (
     "shoal.publish.certificate.page",
     "shoal.publish.verify.counted",
     "shoal.publish.verify.rebuild",
-    "sqlalchemy",
 )
 """What every run needs after the charge, whatever is written."""
 MARGIN = 4 << 20
