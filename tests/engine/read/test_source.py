@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import socket
 
@@ -86,6 +87,19 @@ def test_a_large_file_whose_time_was_set_back_is_known_by_the_time_of_its_inode(
     for verify in (stamp.verify, stamp.verify_quickly):
         with pytest.raises(DataError, match="the file changed while it was read"):
             verify()
+
+
+def test_a_change_that_moves_no_time_is_seen_after_the_rows_were_stored(tmp_path):
+    """A page that is mapped and written to already is changed without a new time, so that only the content tells."""
+    path = tmp_path / "t.csv"
+    path.write_text("x\n1\n2\n")
+    with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as page:
+        page[2:3] = b"1"
+        table = ENGINE.scan(path, ONE)
+        assert table.rows() == 2
+        page[2:3] = b"2"
+        with pytest.raises(DataError, match="the file changed while it was read"):
+            table.collect(["x"])
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

@@ -113,7 +113,6 @@ class Connection:
         self._numbers = itertools.count()
         self.stage = stage
         self._stream = _Stream(opened, stage)
-        self._is_stored = False
         self.coded: CodedInput | None = None
         self._spill = _make_spill_folder()
         self.folder = str(self._spill.path)
@@ -188,10 +187,7 @@ class Connection:
 
         What went wrong in the stream is raised here: DuckDB is told that the stream has ended.
         """
-        if self._is_stored:
-            self.input.stamp.verify_quickly()
-        else:
-            self.input.stamp.verify()
+        self.input.stamp.verify()
         signals = HeldSignals(lambda: None if self._connection is None else self._connection.interrupt())
         failure: ShoalError | None = None
         done: list[T] = []
@@ -383,9 +379,6 @@ class Connection:
         elif not self.input.in_memory:
             # A file or a database is read once, and what was checked is what is used afterwards. It spills if it is large.
             typed = f"SELECT * FROM {self.store_stream(typed)}"
-        if coded is not None or not self.input.in_memory:
-            self.input.stamp.verify()  # the last time that its content matters: nothing reads it any more
-            self._is_stored = True
         sources = [typed for _ in attributes] if coded is None else [f"FROM {each.name}" for each in coded]
         outside = [
             self._outside(f"v{i}", attribute, sources[i], "count(*)" if coded is None else WEIGHT)
