@@ -1,4 +1,4 @@
-"""The database of a ledger: a file, through Python's own SQLite, or any other by its URL, through SQLAlchemy.
+"""The database of a ledger: a file, through Python's own SQLite, or one of PostgreSQL by its URL, through SQLAlchemy.
 
 SQLAlchemy takes longer to load than a question takes to answer, and a file does not need it.
 """
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 PATIENCE = 30.0
 """Seconds to wait for another process to finish its entry."""
 
+_LOCK = 0x53484F4C
+"""The advisory lock of PostgreSQL that whoever writes to a ledger holds."""
+_LOCK_TIMEOUT = "55P03"
+"""What PostgreSQL calls a lock that was not got in time."""
 _LONGEST_CELL = 1 << 28
 _SETTINGS = ("trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0", "synchronous=FULL")
 
@@ -171,11 +175,11 @@ def _connect(name: str, *, uri: bool) -> sqlite3.Connection:
     return connection
 
 
-# --- any other -------------------------------------------------------------------------------------------------------
+# --- PostgreSQL ------------------------------------------------------------------------------------------------------
 
 
 class UrlTransaction:
-    """A transaction of a database that SQLAlchemy reaches."""
+    """A transaction of PostgreSQL."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
@@ -217,23 +221,37 @@ class UrlTransaction:
 
 
 class UrlDatabase:
-    """A database by its URL, PostgreSQL say."""
+    """A database of PostgreSQL by its URL, reached anew for each transaction: a connection does not outlive a fork."""
 
     is_sqlite = False
 
     def __init__(self, address: sa.URL) -> None:
         from sqlalchemy import create_engine
         from sqlalchemy.exc import SQLAlchemyError
+        from sqlalchemy.pool import NullPool
 
         self.failures: tuple[type[Exception], ...] = (SQLAlchemyError,)
         try:
-            self._engine = create_engine(address)
+            self._engine = create_engine(address, poolclass=NullPool)
         except (SQLAlchemyError, ImportError) as error:
             raise unknown_address(f"{address.drivername}://", error) from None
 
-    def begin(self, *, reading: bool = False) -> Transaction:  # noqa: ARG002 - a server lets readers and writers pass
-        """Begin a transaction."""
-        return UrlTransaction(self._engine.connect())
+    def begin(self, *, reading: bool = False) -> Transaction:
+        """Begin a transaction: one that reads sees one moment, any other waits until no other writes.
+
+        What a writer reads is read after the lock was got, so each of its statements sees what was committed until then.
+        """
+        level = "REPEATABLE READ" if reading else "READ COMMITTED"
+        begun = UrlTransaction(self._engine.connect().execution_options(isolation_level=level))
+        if not reading:
+            try:
+                begun.execute(f"SET LOCAL lock_timeout = {round(1000 * PATIENCE)}")
+                begun.execute("SET LOCAL synchronous_commit = on")
+                begun.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
+            except BaseException:
+                begun.close()
+                raise
+        return begun
 
     def table_names(self, transaction: Transaction) -> list[str]:
         """The tables that are there."""
@@ -247,7 +265,9 @@ class UrlDatabase:
         """What the database says; None where SQLAlchemy failed before it was reached."""
         from sqlalchemy.exc import DatabaseError
 
-        return str(error.orig) if isinstance(error, DatabaseError) else None
+        if not isinstance(error, DatabaseError):
+            return None
+        return "the database is locked" if getattr(error.orig, "sqlstate", None) == _LOCK_TIMEOUT else str(error.orig)
 
     def close(self) -> None:
         """Close all connections."""
@@ -273,10 +293,27 @@ def find_database(url: str) -> tuple[Path | None, sa.URL | None]:
         raise unknown_address(url, error) from None
     named = address.database
     if not address.drivername.startswith("sqlite"):
-        return None, address
+        return None, _server(address)
     if (named or "").startswith("file:") or address.drivername not in ("sqlite", "sqlite+pysqlite"):
         raise LedgerError("a ledger in SQLite is named by its path", came=url, allowed="a path, or sqlite:///path")
     return (None, None) if not named or named == ":memory:" else (Path(named).absolute(), None)
+
+
+def _server(address: sa.URL) -> sa.URL:
+    """The address of a server that can keep a ledger; messages quote it, so that it holds no password."""
+    if address.drivername not in ("postgresql", "postgresql+psycopg"):
+        raise LedgerError(
+            "no ledger is kept in a database of this kind",
+            came=address.drivername,
+            allowed="a path, sqlite:///path, or postgresql://host/database",
+        )
+    if address.password is not None or any("password" in name.lower() for name in address.query):
+        raise LedgerError(
+            "the address of a ledger holds a password, which messages and records would repeat",
+            came=f"{address.drivername}://…",
+            fix="leave it out, and keep it where PostgreSQL looks for it: in ~/.pgpass, or in PGPASSWORD",
+        )
+    return address.set(drivername="postgresql+psycopg")
 
 
 def unknown_address(url: str, error: Exception) -> LedgerError:

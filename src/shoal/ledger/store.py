@@ -1,4 +1,4 @@
-"""Where events are kept: one table in SQLite (or another database by URL), appended to under an exclusive lock.
+"""Where events are kept: one table in SQLite (or in PostgreSQL, by URL), appended to under an exclusive lock.
 
 What was answered lies beside the events, in a table of its own under its hash: an event names the hash, so that the
 chain stays light however large a table of counts an answer was. Runs that have been charged and have not ended are listed in
@@ -520,7 +520,8 @@ def _head(meta: dict[str, str]) -> Head | None:
 def _statements(secret: bytes, sqlite: bool) -> list[str]:
     """What makes an empty database a ledger."""
     rows = {"version": str(VERSION), "secret": secret.hex(), "head": Head(0, genesis(secret)).to_text()}
-    made = [*TABLES.values(), *(f"INSERT INTO meta (name, value) VALUES ('{n}', '{v}')" for n, v in rows.items())]  # noqa: S608
+    tables = TABLES.values() if sqlite else [each.replace(" BLOB ", " BYTEA ") for each in TABLES.values()]
+    made = [*tables, *(f"INSERT INTO meta (name, value) VALUES ('{n}', '{v}')" for n, v in rows.items())]  # noqa: S608
     return [*made, f"PRAGMA application_id = {APPLICATION}"] if sqlite else made
 
 

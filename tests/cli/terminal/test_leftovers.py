@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 
 import pytest
 from click.testing import CliRunner
 
 from shoal.cli import main
+from shoal.cli.terminal.leftovers import recover_ledger
+from shoal.files.work_folder import WorkFolder
+from shoal.ledger.ledger import Ledger
 from tests.publish.clinic import policy, publish
 from tests.publish.run.killed import kill
 
@@ -22,6 +26,20 @@ COMMANDS = {
 @pytest.fixture(autouse=True)
 def _own_temporary_folder(tmp_path_factory, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path_factory.mktemp("temporary")))
+
+
+def test_what_finishes_runs_is_loaded_where_the_ledger_waits_for_one(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "shoal.publish.run.recover", None)  # it cannot be imported
+    dead = WorkFolder.temporary("spill")
+    dead.close()
+    with Ledger(str(tmp_path / "ledger.sqlite")) as ledger:
+        recover_ledger(ledger)
+        assert not dead.path.exists()
+        assert "removed a temporary folder that a run left when it was killed" in capsys.readouterr().err
+        with ledger._store.exclusive() as writer:
+            writer.begin_run(1, "visits", str(tmp_path / "work"))
+        with pytest.raises(ImportError):
+            recover_ledger(ledger)
 
 
 @pytest.mark.slow
