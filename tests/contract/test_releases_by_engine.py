@@ -28,13 +28,16 @@ neighbours: {neighbours}
 attributes:
   person: {{role: identifier, type: text}}
   age: {{role: quasi, type: integer, domain: [0, 99], hierarchy: {{intervals: [10, 50]}}, missing: {missing}}}
-  sex: {{role: quasi, type: category, domain: [f, m], missing: {missing}}}
-  region: {{role: quasi, type: category, hierarchy: {{groups: {{north: [a, b, c], south: [d, e]}}}}, missing: {missing}}}
+  sex: {{role: {sex}, type: category, domain: [f, m], missing: {missing}}}
+  region: {{role: {region}, type: category, hierarchy: {{groups: {{north: [a, b, c], south: [d, e]}}}}, missing: {missing}}}
   income: {{role: confidential, type: integer, domain: [0, 1000], hierarchy: {{intervals: [250, 500]}}, missing: {missing}}}
 release: {release}
 """
 SAFE = "method: safe-k, epsilon: 1, delta: 1e-4, sampling: {beta: 0.5}"
 REPLACED = {"neighbours": "replace_one"}
+WHOLE = {**REPLACED, "missing": "refuse"}
+CENTROIDS = f"{{{{method: dp-microaggregation, epsilon: 5, rows: {ROWS}, k: 60, {{}}}}}}"
+USUAL = {"unit": "row", "neighbours": "add_remove", "missing": "value", "sex": "quasi", "region": "quasi"}
 METHODS = {
     "fixed levels": (f"{{{SAFE}, recoding: {{levels: {{age: 2, region: 1, income: 2}}}}}}", {}),
     "a drawn recoding": (f"{{{SAFE}, recoding: {{choose: {{epsilon: 0.3}}}}}}", {}),
@@ -49,10 +52,10 @@ METHODS = {
         "{method: sample, epsilon: 0.9, delta: 0.1, recoding: {levels: {age: 2, region: 1, income: 2}}}",
         REPLACED,
     ),
-    "individual ranking": ("{method: probabilistic-k, k: 5, grouping: ranking}", {"missing": "refuse"}),
-    "insensitive clusters": (
-        f"{{method: dp-microaggregation, epsilon: 5, rows: {ROWS}, k: 60, grouping: insensitive}}",
-        {**REPLACED, "missing": "refuse"},
+    "insensitive clusters of one order": (CENTROIDS.format("grouping: insensitive, corners: 1"), WHOLE),
+    "ranks of one row of each person": (
+        CENTROIDS.format("grouping: ranking").replace(str(ROWS), "600"),
+        {**WHOLE, "unit": "{column: person, max_rows: 1}", "sex": "drop", "region": "drop"},
     ),
 }
 
@@ -78,9 +81,7 @@ def people(tmp_path_factory):
 
 def policy_of(name):
     text, changes = METHODS[name]
-    return Policy.parse(
-        HEAD.format(**{"unit": "row", "neighbours": "add_remove", "missing": "value", "release": text, **changes})
-    )
+    return Policy.parse(HEAD.format(**{**USUAL, "release": text, **changes}))
 
 
 def publish(policy, people, folder, engine):
@@ -123,12 +124,25 @@ def test_a_large_release_is_a_folder_of_sorted_parts_with_the_same_rows(people, 
     assert [table.to_pylist() for table in tables] == [parquet.read_table(ours[name]).to_pylist() for name in named]
 
 
-@pytest.mark.parametrize("method", ["microaggregation, k: 5", "probabilistic-k, k: 5", "k-anonymity, k: 5"])
+NEVER = {
+    "microaggregation, k: 5": "comparing each record with all that are left",
+    "probabilistic-k, k: 5": "comparing each record with all that are left",
+    "probabilistic-k, k: 5, grouping: ranking": "permutations of all records that are drawn in one memory",
+    "k-anonymity, k: 5": "",
+    f"dp-microaggregation, epsilon: 5, rows: {ROWS}, k: 60, grouping: insensitive, corners: 4": "several corners in turn",
+    "dp-microaggregation, epsilon: 5, grouping: boxes": "the tree of boxes",
+}
+
+
+@pytest.mark.parametrize("method", NEVER)
 def test_a_method_that_needs_all_records_in_one_memory_says_that_it_never_runs_on_spark(method, people, tmp_path):
-    changes = {"unit": "row", "neighbours": "add_remove", "missing": "refuse", "release": f"{{method: {method}}}"}
+    changes = {**USUAL, **(WHOLE if "corners" in method else {"missing": "refuse"})}
+    policy = Policy.parse(HEAD.format(**changes, release=f"{{method: {method}}}"))
     with (
         Ledger(str(tmp_path / "ledger.sqlite")) as ledger,
-        pytest.raises(UsageError, match=r"this method never runs on spark, because .* nothing was charged"),
+        pytest.raises(
+            UsageError, match=rf"this method never runs on spark, because .*{NEVER[method]}.* nothing was charged"
+        ),
     ):
-        release(plan(Policy.parse(HEAD.format(**changes))), people, tmp_path / "out", ledger=ledger, engine=SPARK)
+        release(plan(policy), people, tmp_path / "out", ledger=ledger, engine=SPARK)
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("out")] == []

@@ -47,6 +47,7 @@ from shoal.engine.column import (
 )
 from shoal.engine.digest import Contents, digest
 from shoal.engine.read.input import Input, open_input
+from shoal.engine.runs import Ordering, RunTotals
 from shoal.engine.tuple_counts import refuse_requests
 from shoal.engine.write import BATCH_ROWS, write_file
 from shoal.errors import UsageError
@@ -234,6 +235,26 @@ class OracleTable:
                 raise UsageError("means need numbers", came=f"'{column}' of type {self._part(column).type.value}")
         collected = self.collect([group, *columns])
         return group_means([(collected[group], [collected[column] for column in columns])], columns)
+
+    def total_runs(
+        self, columns: Sequence[str], ordering: Ordering, size: int, counted: Sequence[int | None]
+    ) -> RunTotals:
+        held = self.collect(columns)
+        found = ordering([held[name] for name in columns])
+        keys = list(zip(*(key.tolist() for key in found.keys), strict=True))
+        ranked = sorted(range(len(keys)), key=lambda row: keys[row])
+        runs = max(len(keys) // size, 1) if keys else 0
+        members = [ranked[i * size : (i + 1) * size if i < runs - 1 else None] for i in range(runs)]
+        sums, counts = [], []
+        for codes, values in zip(found.codes, counted, strict=True):
+            own = [codes[rows].tolist() for rows in members]
+            sums.append(np.array([sum(run) for run in own], dtype=np.int64) if values is None else None)
+            table = None
+            if values is not None:
+                listed = [[run.count(value) for value in range(values)] for run in own]
+                table = np.array(listed, dtype=np.int64).reshape(runs, values)
+            counts.append(table)
+        return RunTotals(tuple(sums), tuple(counts))
 
     def collect(self, columns: Sequence[str]) -> dict[str, Array]:
         self.input.stamp.verify()

@@ -26,6 +26,7 @@ import numpy.typing as npt
 from shoal.data.hierarchy.level import Level
 from shoal.data.schema import Schema
 from shoal.data.type import Type
+from shoal.engine.runs import Ordering, RunTotals
 from shoal.errors import PreconditionError, UsageError
 from shoal.guarantee.unit import Unit
 from shoal.progress import Stage, silent
@@ -202,6 +203,17 @@ class Table(Protocol):
         values has NaN.
 
         Values are added in row order, so the last bit is the same on every engine and for every number of threads.
+        """
+
+    def total_runs(
+        self, columns: Sequence[str], ordering: Ordering, size: int, counted: Sequence[int | None]
+    ) -> RunTotals:
+        """Sort the rows and add up their codes in runs of `size` rows; rows that are left over join the last run.
+
+        `ordering` gives keys and codes from these columns, row by row, and may be sent to the workers of the engine. `counted`
+        says for each column of codes None where they are added up, or that its codes 0, 1, …, `counted[j]` - 1 are counted in
+        each run. It takes no memory of this machine for rows on an engine whose rows live elsewhere, but for the totals:
+        runs times columns that are added up and codes that are counted.
         """
 
     def collect(self, columns: Sequence[str]) -> dict[str, Array]:

@@ -35,6 +35,7 @@ from shoal.engine.column import (
     to_numpy,
 )
 from shoal.engine.digest import Contents, Digest
+from shoal.engine.runs import Ordering, RunTotals
 from shoal.engine.tuple_counts import TupleCounter, sum_by_code
 from shoal.engine.write import BATCH_ROWS, expand, write_file
 from shoal.errors import UsageError
@@ -225,6 +226,11 @@ class GroupedTable:
 
     def means_by(self, group: str, columns: Sequence[str]) -> dict[str, Array]:
         return self.store().means_by(group, columns)
+
+    def total_runs(
+        self, columns: Sequence[str], ordering: Ordering, size: int, counted: Sequence[int | None]
+    ) -> RunTotals:
+        return self.store().total_runs(columns, ordering, size, counted)
 
     def attach(self, name: str, values: Array) -> Table:
         return self.store().attach(name, values)

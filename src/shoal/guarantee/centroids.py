@@ -238,6 +238,11 @@ class CentroidSetting:
         return self.k + self.rows % self.k
 
     @property
+    def single_order(self) -> bool:
+        """Whether clusters are runs of k in one order that each record's values decide: of each attribute, or of all together."""
+        return self.grouping == "ranking" or self.corners == 1
+
+    @property
     def ordered(self) -> bool:
         """Whether noise is on the partial sums along a single order, so that each sum has the difference of two draws."""
         return is_ordered(self.grouping, self.corners, self.calibration)

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from shoal.anonymize.cluster.clustering import microaggregate
 from shoal.anonymize.cluster.columns import NominalColumn, OrdinalColumn
-from shoal.anonymize.cluster.ranking import MANY, ranking, runs, sorted_rows
+from shoal.anonymize.cluster.ranking import ranking, runs
 from shoal.data.taxonomy import Taxonomy
+from shoal.engine.runs import MANY, sorted_rows
 from shoal.errors import InfeasibleError, ParameterError, UsageError
 from tests.anonymize.cluster.clouds import tables_and_k
 

@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from shoal.anonymize.cluster.columns import NumericColumn
 from shoal.anonymize.cluster.insensitive import insensitive
 from shoal.anonymize.cluster.lattice import ConceptLattice
-from shoal.anonymize.cluster.ranking import runs, sorted_rows
+from shoal.anonymize.cluster.ranking import runs
 from shoal.data.schema import Attribute, Missing, Role, Type
 from shoal.data.taxonomy import Taxonomy
+from shoal.engine.runs import sorted_rows
 from shoal.guarantee.centroids import CentroidAttribute, l1_change, l2_square, linf_change, solve_centroids
 from shoal.guarantee.unit import Unit
 from shoal.mechanism.staircase.distribution import LatticeDistribution

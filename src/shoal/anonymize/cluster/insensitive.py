@@ -13,9 +13,10 @@ from itertools import islice
 
 import numpy as np
 
-from shoal.anonymize.cluster.columns import Array, MetricColumn
+from shoal.anonymize.cluster.columns import Array, Floats, MetricColumn
 from shoal.anonymize.cluster.mdav import Labels, check_size, no_progress
-from shoal.anonymize.cluster.ranking import Rows, runs, sorted_rows
+from shoal.anonymize.cluster.ranking import runs
+from shoal.engine.runs import Rows, sorted_rows
 from shoal.errors import ParameterError, UsageError
 from shoal.progress import Progress
 
@@ -67,13 +68,24 @@ def insensitive(
     return runs(orders[0], k) if turns == 1 else in_turns(orders, k, progress=progress)
 
 
+def single_order(columns: Sequence[MetricColumn]) -> list[Floats]:
+    """What records are sorted by, each by itself, where the lower corner alone is the order: its distance, then their values."""
+    corner = next(corners(len(columns)))
+    return [_distance(columns, corner), *(np.asarray(column.order(), dtype=np.float64) for column in columns)]
+
+
 def _rank(columns: Sequence[MetricColumn], corner: Corner, ties: Sequence[Array]) -> Rows:
     """The rows by their distance to a corner, and by `ties` where that is the same."""
+    return sorted_rows(_distance(columns, corner), *ties)
+
+
+def _distance(columns: Sequence[MetricColumn], corner: Corner) -> Floats:
+    """The square of the distance of each record from a corner."""
     total = np.zeros(len(columns[0].values))
     for column, upper in zip(columns, corner, strict=True):
         reach = column.end(upper)
         total += reach * reach
-    return sorted_rows(total, *ties)
+    return total
 
 
 def _joint_rank(ties: Sequence[Array]) -> Array:

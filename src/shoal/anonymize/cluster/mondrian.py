@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from shoal.anonymize.cluster.columns import MetricColumn
 from shoal.anonymize.cluster.mdav import Labels, check_size, no_progress
-from shoal.anonymize.cluster.ranking import Rows, sorted_rows
+from shoal.engine.runs import Rows, sorted_rows
 from shoal.errors import UsageError
 from shoal.progress import Progress
 

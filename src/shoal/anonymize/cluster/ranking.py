@@ -15,51 +15,8 @@ import numpy.typing as npt
 
 from shoal.anonymize.cluster.mdav import Labels, check_points, check_size
 from shoal.compilation import compile_kernel, takes
+from shoal.engine.runs import Rows, sorted_rows
 from shoal.errors import DataError, ParameterError
-
-Rows = npt.NDArray[np.int64]
-MANY = 1 << 14
-"""Fewer rows than this are sorted by NumPy's stable sort."""
-
-
-def sorted_rows(values: npt.NDArray[Any], *ties: npt.NDArray[Any]) -> Rows:
-    """The rows by value; equal values by the columns `ties`, the first one first, and then by row.
-
-    Many rows are sorted as whole numbers of 64 bits, which is faster than sorting places: the row stands in the last bits
-    and as much of the value as there is room for in the first. Values that look alike so far are sorted again.
-    """
-    bits = max(1, len(values) - 1).bit_length()
-    if len(values) < MANY or values.dtype != np.float64:
-        return (
-            _sort_ties(np.argsort(values, kind="stable"), values, ties) if ties else np.argsort(values, kind="stable")
-        )
-    with np.errstate(over="ignore"):
-        above = values - values.min()
-    above += 0.0  # a negative zero has another sign bit
-    packed = above.view(np.uint64)
-    packed <<= np.uint64(1)  # the sign, which is plus
-    packed >>= np.uint64(bits)
-    packed <<= np.uint64(bits)
-    packed |= np.arange(len(values), dtype=np.uint64)
-    packed.sort()
-    order = (packed & np.uint64((1 << bits) - 1)).astype(np.int64)
-    packed >>= np.uint64(bits)
-    alike = packed[1:] == packed[:-1]
-    return _sort_ties(order, values, ties, alike) if alike.any() else order
-
-
-def _sort_ties(order: Rows, values: npt.NDArray[Any], ties: Sequence[npt.NDArray[Any]], alike: Any = None) -> Rows:
-    """The order with every run of neighbours that look `alike` (by default: are equal) sorted by all that is known of them."""
-    alike = values[order[1:]] == values[order[:-1]] if alike is None else alike
-    within = np.zeros(len(order), dtype=np.bool_)
-    within[1:] = alike
-    within[:-1] |= alike
-    rows = order[within]
-    known = values[rows]
-    if not ties and (known[1:] >= known[:-1]).all():  # truly equal, and already by row
-        return order
-    order[within] = rows[np.lexsort((rows, *(column[rows] for column in reversed(ties)), known))]
-    return order
 
 
 def runs(order: Rows, k: int) -> Labels:

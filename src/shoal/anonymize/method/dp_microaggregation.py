@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.anonymize.cluster.insensitive import insensitive
+from shoal.anonymize.cluster.insensitive import insensitive, single_order
 from shoal.anonymize.cluster.lattice import AttributeLattice, ConceptLattice, NumberLattice, lattices_of
 from shoal.anonymize.cluster.mdav import Labels
-from shoal.anonymize.cluster.ranking import runs, sorted_rows
 from shoal.anonymize.method.microaggregation import bound_to_one_row
 from shoal.chance.source import Source
 from shoal.data.schema import Schema
 from shoal.engine.base import Table
+from shoal.engine.runs import OrderedCodes, RunTotals, total_runs
 from shoal.errors import ParameterError, PreconditionError
 from shoal.guarantee.centroids import CentroidAttribute, CentroidEntry, CentroidSetting
 from shoal.mechanism.staircase.distribution import LatticeDistribution
@@ -59,7 +59,8 @@ class DPMicroaggregation:
               (`theorems`). With `calibration: per_record` that is the cost of all clusters, not the thesis' epsilon.
     Requires  a declared domain for every published attribute; no missing values; one row of each unit; as many records as the
               setting says, at least 2k.
-    Reads     the published columns, once.
+    Reads     the published columns, once. Clusters of a single order (ranks, one corner) are runs that the engine adds up: what
+              comes to this machine is what each cluster adds up to. Several corners in turn need all records here.
     """
 
     setting: CentroidSetting
@@ -113,9 +114,18 @@ class DPMicroaggregation:
                 allowed=f"{setting.rows:,}",
                 fix="declare the public number of records as release.rows",
             )
-        held = table.collect(list(self.columns))
-        codes = [lattice.codes(held.pop(lattice.name)) for lattice in self.lattices]
-        return self.centroids(codes, source, stage)
+        if not setting.single_order:
+            held = table.collect(list(self.columns))
+            codes = [lattice.codes(held.pop(lattice.name)) for lattice in self.lattices]
+            return self.centroids(codes, source, stage)
+        stage("grouping")
+        tables = []
+        for pairs in self._partitions():
+            lattices = tuple(lattice for lattice, _ in pairs)
+            names = [lattice.name for lattice in lattices]
+            totals = table.total_runs(names, SingleOrder(lattices), setting.k, _counted(lattices))
+            tables.append(self._table(pairs, totals, source))
+        return NoisyCentroids(tuple(tables), setting)
 
     def centroids(self, codes: Sequence[Codes], source: Source, stage: Stage = lambda _: None) -> NoisyCentroids:
         """The noisy centroids of records given in codes, one array for each attribute."""
@@ -123,16 +133,19 @@ class DPMicroaggregation:
             raise ParameterError(
                 "another number of records than the noise was solved for", allowed=f"{self.setting.rows:,}"
             )
-        if self.setting.grouping == "ranking":
-            tables = [
-                self._table([pair], [column], runs(sorted_rows(column), self.setting.k), source)
-                for pair, column in zip(self._pairs(), codes, strict=True)
-            ]
+        if self.setting.single_order:
+            tables = []
+            for pairs in self._partitions():
+                own = [codes[self.columns.index(lattice.name)] for lattice, _ in pairs]
+                lattices = tuple(lattice for lattice, _ in pairs)
+                found = SingleOrder(lattices).of_codes(own)
+                tables.append(self._table(pairs, total_runs(found, self.setting.k, _counted(lattices)), source))
             return NoisyCentroids(tuple(tables), self.setting)
         stage("grouping")
         labels = self.clusters(codes, stage)
         stage("adding noise")
-        return NoisyCentroids((self._table(self._pairs(), codes, labels, source),), self.setting)
+        totals = self._totals(codes, labels)
+        return NoisyCentroids((self._table(self._pairs(), totals, source),), self.setting)
 
     def clusters(self, codes: Sequence[Codes], stage: Stage = lambda _: None) -> Labels:
         """The cluster of each record, numbered in the order in which clusters are made; equal records are interchangeable."""
@@ -157,24 +170,37 @@ class DPMicroaggregation:
         sizes[-1] = self.setting.last_size
         return sizes
 
-    def _table(
-        self,
-        pairs: Sequence[tuple[AttributeLattice, CentroidEntry]],
-        codes: Sequence[Codes],
-        labels: Labels,
-        source: Source,
-    ) -> CentroidTable:
-        """The centroids of one partition. Exact sums become numbers that may be published here and nowhere else."""
+    def _partitions(self) -> list[list[tuple[AttributeLattice, CentroidEntry]]]:
+        """The attributes that are clustered together: all of them, or of ranks each by itself."""
+        pairs = self._pairs()
+        return [[pair] for pair in pairs] if self.setting.grouping == "ranking" else [pairs]
+
+    def _totals(self, codes: Sequence[Codes], labels: Labels) -> RunTotals:
+        """What the clusters of these labels add up to."""
         order = np.argsort(labels, kind="stable")
         starts = np.concatenate([[0], np.cumsum(self._sizes)[:-1]])
+        sums, counts = [], []
+        for column, values in zip(codes, _counted(self.lattices), strict=True):
+            sums.append(np.add.reduceat(column[order], starts) if values is None else None)
+            counts.append(None if values is None else self._counts(column, labels, values))
+        return RunTotals(tuple(sums), tuple(counts))
+
+    def _counts(self, column: Codes, labels: Labels, values: int) -> Codes:
+        pairs = labels.astype(np.int64) * values + column
+        return np.bincount(pairs, minlength=self.setting.clusters * values).reshape(-1, values)
+
+    def _table(
+        self, pairs: Sequence[tuple[AttributeLattice, CentroidEntry]], totals: RunTotals, source: Source
+    ) -> CentroidTable:
+        """The centroids of one partition. Exact sums become numbers that may be published here and nowhere else."""
         shown: dict[str, Array] = {}
-        for (lattice, entry), column in zip(pairs, codes, strict=True):
+        for (lattice, entry), sums, counts in zip(pairs, totals.sums, totals.counts, strict=True):
             own = source.stream(f"centroids of {lattice.name}")
-            if isinstance(lattice, ConceptLattice):
-                drawn = self._choices(lattice, entry, self._scores(lattice, column, labels), own)
+            if isinstance(lattice, ConceptLattice) and counts is not None:
+                drawn = self._choices(lattice, entry, self._scores(lattice, counts), own)
                 shown[lattice.name] = lattice.shown(drawn)
-            elif isinstance(lattice, NumberLattice):
-                noisy = np.add.reduceat(column[order], starts) + self._noise(entry, own)
+            elif isinstance(lattice, NumberLattice) and sums is not None:
+                noisy = sums + self._noise(entry, own)
                 shown[lattice.name] = lattice.shown(self._means(noisy, lattice))
         return CentroidTable(shown, self._sizes)
 
@@ -203,11 +229,8 @@ class DPMicroaggregation:
         inside = np.clip(noisy, 0, lattice.steps * sizes)
         return (2 * inside + sizes) // (2 * sizes)
 
-    def _scores(self, lattice: ConceptLattice, column: Codes, labels: Labels) -> Codes:
+    def _scores(self, lattice: ConceptLattice, counts: Codes) -> Codes:
         """For each cluster (rows) and each concept (columns) less the sum of its distances to the cluster's values."""
-        values = lattice.distances.shape[1]
-        pairs = labels.astype(np.int64) * values + column
-        counts = np.bincount(pairs, minlength=self.setting.clusters * values).reshape(-1, values)
         # Floats below 2^53 are whole numbers, and multiply faster.
         exactly = self.setting.last_size * int(lattice.distances.max()) < 1 << 53
         kind = np.float64 if exactly else np.int64
@@ -219,6 +242,32 @@ class DPMicroaggregation:
         if entry.choice_epsilon is None or lattice.spread > entry.attribute.spread:
             raise PreconditionError("taxonomy-choices", "the choice was solved for scores that move less")
         return source.choose_each_by_score(scores, entry.choice_epsilon / entry.attribute.spread)
+
+
+@dataclass(frozen=True)
+class SingleOrder:
+    """The order of records by which clusters of a single order are runs of k: keys and codes from each record's values alone.
+
+    One attribute is ordered by its codes, where they are numbers: that is also its order by distance to the lower end. Others are
+    ordered as `insensitive` orders them by its first corner.
+    """
+
+    lattices: tuple[AttributeLattice, ...]
+
+    def __call__(self, values: Sequence[Array]) -> OrderedCodes:
+        return self.of_codes([own.codes(column) for own, column in zip(self.lattices, values, strict=True)])
+
+    def of_codes(self, codes: Sequence[Codes]) -> OrderedCodes:
+        """The order of records that are given in codes."""
+        if len(codes) == 1 and isinstance(self.lattices[0], NumberLattice):
+            return OrderedCodes([codes[0].astype(np.float64)], codes)
+        columns = [lattice.column(column) for lattice, column in zip(self.lattices, codes, strict=True)]
+        return OrderedCodes(single_order(columns), codes)
+
+
+def _counted(lattices: Sequence[AttributeLattice]) -> list[int | None]:
+    """For each attribute how many values are counted in every cluster; None where their codes are added up."""
+    return [own.distances.shape[1] if isinstance(own, ConceptLattice) else None for own in lattices]
 
 
 def centroid_attributes(schema: Schema, weights: dict[str, Fraction] | None = None) -> tuple[CentroidAttribute, ...]:

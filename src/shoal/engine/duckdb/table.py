@@ -45,6 +45,7 @@ from shoal.engine.duckdb import sql
 from shoal.engine.duckdb.codes import read_coded_input, read_codes
 from shoal.engine.grouped import CodedRows, GroupedTable, count_rows, relabel_rows
 from shoal.engine.read.storage import WORDS
+from shoal.engine.runs import Ordering, RunTotals, total_runs
 from shoal.engine.tuple_counts import CodeTable, ColumnAtLevel, TupleCounter, passes, refuse_requests
 from shoal.engine.write import BATCH_ROWS, expand, rebatch, write_file
 from shoal.errors import UsageError
@@ -269,6 +270,12 @@ class DuckDBTable:
                 yield first, others
 
         return group_means(parts(), columns)
+
+    def total_runs(
+        self, columns: Sequence[str], ordering: Ordering, size: int, counted: Sequence[int | None]
+    ) -> RunTotals:
+        held = self.collect(columns)
+        return total_runs(ordering([held.pop(name) for name in columns]), size, counted)
 
     def collect(self, columns: Sequence[str]) -> dict[str, Array]:
         import pyarrow as pa

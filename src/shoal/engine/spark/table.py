@@ -52,6 +52,7 @@ from shoal.engine.column import (
 )
 from shoal.engine.digest import Contents
 from shoal.engine.grouped import GroupedTable, label_classes
+from shoal.engine.runs import Ordering, RunTotals, run_count
 from shoal.engine.spark import sql, workers
 from shoal.engine.spark.read import SparkInput, from_arrow, number_parts
 from shoal.engine.spark.session import explain
@@ -369,6 +370,34 @@ class SparkTable:
         wrong = self._collect(groups.where(F.col("k0").isNull() | (F.col("k0") < 0)).limit(1))
         if wrong.num_rows:
             raise UsageError("groups are numbered 0, 1, 2, … and none is missing")
+
+    def total_runs(
+        self, columns: Sequence[str], ordering: Ordering, size: int, counted: Sequence[int | None]
+    ) -> RunTotals:
+        import pyarrow as pa
+
+        chosen = self.select(columns)
+        parts = chosen.parts
+        # How many keys there are is what the ordering says of no rows.
+        nothing = [to_numpy(pa.array([], part.arrow_type()), part.type) for part in parts]
+        keys = sql.names(len(ordering(nothing).keys), "k")
+        codes = sql.names(len(counted), "s")
+        kinds = ", ".join([*(f"{key} double" for key in keys), *(f"{code} bigint" for code in codes), "n bigint"])
+        coded = workers.map_batches(chosen.frame, workers.order_rows(parts, ordering, self.counted), kinds)
+        # Equal rows are one line before they are sorted, so that a value which many rows share fills no range by itself.
+        distinct = coded.groupBy(*keys, *codes).agg(F.sum("n").alias("n")).orderBy(*keys)
+        ordered = self.input.connection.hold(distinct.select(F.spark_partition_id().alias("p"), *codes, "n"))
+        try:
+            sizes = self._collect(ordered.groupBy("p").agg(F.sum("n").alias("n"))).to_pylist()
+            firsts, rows = {}, 0
+            for each in sorted(sizes, key=lambda one: int(one["p"])):
+                firsts[each["p"]] = rows
+                rows += each["n"]
+            lines = workers.map_batches(ordered, workers.divide_runs(firsts, rows, size, counted), workers.RUNS)
+            added = lines.groupBy("run", "place", "code").agg(F.max("times").alias("times"), F.sum("n").alias("n"))
+            return workers.read_totals(self._collect(added), run_count(rows, size), counted)
+        finally:
+            ordered.unpersist()
 
     def collect(self, columns: Sequence[str]) -> dict[str, Array]:
         import pyarrow as pa

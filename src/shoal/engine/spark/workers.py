@@ -27,6 +27,7 @@ from shoal.engine.base import ABSENT, Array, Assignment, RowMask, RowWords
 from shoal.engine.column import Column, assign_numbers, group_means, indices_of, labels_of, to_numpy
 from shoal.engine.digest import Digest
 from shoal.engine.read.csv_file import CsvFile, read_header
+from shoal.engine.runs import Ordering, RunShares, RunTotals, run_shares
 from shoal.engine.spark.session import MARK, pack_error, unpack_error
 from shoal.engine.tuple_counts import TupleCounter, sum_by_code
 from shoal.engine.write import BATCH_ROWS, encode_part, expand, rebatch
@@ -542,3 +543,90 @@ def search_edges(edges: Array, codes: Sequence[int], missing: int) -> Callable[[
         return pa.array(np.where(absent, np.int32(missing), place), pa.int32())
 
     return _function(found, "int")
+
+
+# --- runs of rows in an order ------------------------------------------------------------------------------------------
+
+RUNS = "run bigint, times bigint, place int, code bigint, n bigint"
+ADDED = -1
+"""What stands in the place of a code where the codes of a run are added up."""
+
+
+def order_rows(parts: Sequence[Column], ordering: Ordering, counted: bool) -> Work:
+    """Give the keys and codes of rows, and how many rows each stands for."""
+    columns = tuple(parts)
+
+    def order(batches: Batches) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            held = [to_numpy(part.to_arrow(x), part.type) for part, x in zip(columns, batch.columns[:-1], strict=True)]
+            found = ordering(held)
+            often = batch.columns[-1] if counted else pa.array(np.ones(batch.num_rows, dtype=np.int64))
+            keys = [pa.array(np.asarray(key, dtype=np.float64)) for key in found.keys]
+            codes = [pa.array(np.asarray(code, dtype=np.int64)) for code in found.codes]
+            names = [*(f"k{j}" for j in range(len(keys))), *(f"s{j}" for j in range(len(codes))), "n"]
+            yield pa.RecordBatch.from_arrays([*keys, *codes, often], names=names)
+
+    return order
+
+
+def divide_runs(firsts: Mapping[int, int], rows: int, size: int, counted: Sequence[int | None]) -> Work:
+    """Add up sorted rows by run: each batch has the number of its range, the codes, and how many rows a line stands for.
+
+    `firsts` says how many rows are before each range. A batch gives a few lines for each of its runs, and one line for all runs
+    that equal rows fill.
+    """
+    begins = dict(firsts)
+
+    def divide(batches: Batches) -> Iterator[pa.RecordBatch]:
+        before = dict(begins)
+        for batch in batches:
+            ranges, *codes, often = (number_values(column) for column in batch.columns)
+            for own in np.unique(ranges).tolist():
+                mine = np.flatnonzero(ranges == own)
+                counts = often[mine]
+                upto = before[own] + np.cumsum(counts)
+                shares = run_shares(upto - counts, counts, size, rows)
+                before[own] = int(upto[-1])
+                for place, values in enumerate(counted):
+                    yield _run_lines(place, codes[place][mine][shares.place], shares, values)
+
+    return divide
+
+
+def _run_lines(place: int, codes: Array, shares: RunShares, values: int | None) -> pa.RecordBatch:
+    """The lines of one column, those of the same run and code added up."""
+    import pyarrow as pa
+
+    kind = np.full(len(codes), ADDED, dtype=np.int64) if values is None else codes
+    amount = shares.rows * codes if values is None else shares.rows
+    order = np.lexsort((kind, shares.run))
+    run, kind, amount, times = shares.run[order], kind[order], amount[order], shares.times[order]
+    new = np.flatnonzero(np.append(True, (run[1:] != run[:-1]) | (kind[1:] != kind[:-1])))
+    columns = [
+        pa.array(run[new]),
+        pa.array(times[new]),
+        pa.array(np.full(len(new), place, dtype=np.int32)),
+        pa.array(kind[new]),
+        pa.array(np.add.reduceat(amount, new)),
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=["run", "times", "place", "code", "n"])
+
+
+def read_totals(found: pa.Table, runs: int, counted: Sequence[int | None]) -> RunTotals:
+    """The totals of all runs, from lines of which each says what some runs in a row have."""
+    run, times, place, code, amount = (number_values(found[name]) for name in ("run", "times", "place", "code", "n"))
+    sums: list[Array | None] = []
+    counts: list[Array | None] = []
+    for column, values in enumerate(counted):
+        mine = np.flatnonzero(place == column)
+        each = np.repeat(mine, times[mine])
+        step = np.arange(len(each)) - np.repeat(np.cumsum(times[mine]) - times[mine], times[mine])
+        table = np.zeros((runs, 1 if values is None else values), dtype=np.int64)
+        table[run[each] + step, 0 if values is None else code[each]] = amount[each]
+        sums.append(table[:, 0] if values is None else None)
+        counts.append(None if values is None else table)
+    return RunTotals(tuple(sums), tuple(counts))

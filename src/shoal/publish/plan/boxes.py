@@ -95,6 +95,13 @@ class BoxesPlan(LatticePlan):
     def check(self, schema: Schema) -> None:
         self.method.check(schema)
 
+    @property
+    def one_memory(self) -> str | None:
+        return (
+            "every record goes down the tree of boxes level by level, in one memory (grouping: ranking and insensitive with "
+            "corners: 1 run there)"
+        )
+
     # --- what is published --------------------------------------------------------------------------------------------
 
     @property

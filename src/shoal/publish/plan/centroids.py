@@ -176,6 +176,16 @@ class CentroidsPlan(LatticePlan):
     def check(self, schema: Schema) -> None:
         self.method.check(schema)
 
+    @property
+    def one_memory(self) -> str | None:
+        """A single order is sorted and added up by the engine; several in turn choose each cluster from what the others left."""
+        if self.setting.single_order:
+            return None
+        return (
+            "with several corners in turn each cluster is chosen from what all clusters before it left (corners: 1 and "
+            "grouping: ranking have one order, and run there)"
+        )
+
     # --- what is published --------------------------------------------------------------------------------------------
 
     @property

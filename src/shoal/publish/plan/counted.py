@@ -118,9 +118,12 @@ class SyntacticPlan(Plan):
 
     @property
     def one_memory(self) -> str | None:
-        """Distances, and cuts that are chosen by the records, need all records; ranks do not."""
+        """Distances, and cuts that are chosen by the records, need all records; so does a permutation of them."""
         if self.method.clustering.grouping == "ranking":
-            return None
+            return (
+                "equal values are ranked, and values change places, by permutations of all records that are drawn in one memory "
+                "(method: dp-microaggregation with grouping: ranking runs there)"
+            )
         return "a cluster is chosen by comparing each record with all that are left"
 
     def k_by_attribute(self) -> dict[str, int]:

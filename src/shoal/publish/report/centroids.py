@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.anonymize.cluster.lattice import ConceptLattice, NumberLattice
-from shoal.anonymize.cluster.ranking import runs, sorted_rows
+from shoal.anonymize.cluster.ranking import runs
 from shoal.anonymize.method.dp_microaggregation import CentroidTable, NoisyCentroids
 from shoal.engine.base import Table
+from shoal.engine.runs import sorted_rows
 from shoal.guarantee.rounding import exact
 from shoal.page.number_text import NO_NUMBER, count_words, percent_text, share_text
 from shoal.page.section import BarPair, BarTable, DataTable, Fact, FactList, Section, Words, heads

@@ -437,7 +437,7 @@ def _refuse_engine(plan: Plan, engine: Engine) -> None:
         raise UsageError(
             f"this method never runs on {engine.name}, because {plan.one_memory}",
             came=f"method {plan.policy.model.release.method if plan.policy.model.release is not None else 'none'}",
-            allowed="methods that count records: safe-k, views and noisy counts, synthetic, sample",
+            allowed="safe-k, views and noisy counts, synthetic, sample; dp-microaggregation by a single order",
             fix="run it with --engine duckdb on a machine that holds the table; nothing was charged",
         )
 
