@@ -45,7 +45,9 @@ def price(epsilon):
 
 
 def charge(ledger, epsilon="1", plan="p"):
-    return ledger.charge("visits", price(epsilon), budget=Budget.of(3, 0), neighbours="add_remove", plan=plan, table=b"t")
+    return ledger.charge(
+        "visits", price(epsilon), budget=Budget.of(3, 0), neighbours="add_remove", plan=plan, table=b"t"
+    )
 
 
 def test_charges_are_kept_and_an_overrun_is_refused(address):
@@ -96,8 +98,14 @@ def test_a_writer_that_waits_too_long_is_told_so_and_a_reader_does_not_wait(addr
 @pytest.mark.parametrize(
     ("statement", "words"),
     [
-        ("UPDATE events SET payload = replace(payload, 'add_remove', 'replace_one')", "event 2 of the ledger does not fit the chain"),
-        ("DELETE FROM events WHERE number = (SELECT max(number) FROM events)", "it ends with event 2 and should end with event 3"),
+        (
+            "UPDATE events SET payload = replace(payload, 'add_remove', 'replace_one')",
+            "event 2 of the ledger does not fit the chain",
+        ),
+        (
+            "DELETE FROM events WHERE number = (SELECT max(number) FROM events)",
+            "it ends with event 2 and should end with event 3",
+        ),
     ],
     ids=["altered", "cut off"],
 )

@@ -13,7 +13,9 @@ json_option: Callable[[Any], Any] = click.option(
     "--json", "as_json", is_flag=True, help="Print the result as JSON, errors included."
 )
 ledger_option: Callable[[Any], Any] = click.option(
-    "--ledger", metavar="URL", help="The ledger: a path, sqlite:///path or postgresql://host/database. Also SHOAL_LEDGER."
+    "--ledger",
+    metavar="URL",
+    help="The ledger: a path, sqlite:///path or postgresql://host/database. Also SHOAL_LEDGER.",
 )
 
 
