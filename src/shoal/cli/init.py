@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from shoal.draft.draft import Draft, DraftedColumn
 
 _FILE = click.Path(path_type=Path)
+BY_NAME = "by its name "
 
 
 @command(
@@ -99,7 +100,9 @@ def _print(found: Draft, written: Path) -> None:
 
 
 def _row(column: DraftedColumn) -> tuple[str, str, str, str]:
-    return (column.name, column.type.value if column.type else "-", column.role.value, column.reason)
+    # Most reasons are names: on the screen that is said in one word.
+    why = column.reason.replace(BY_NAME, "name: ", 1) if column.reason.startswith(BY_NAME) else column.reason
+    return (column.name, column.type.value if column.type else "-", column.role.value, why)
 
 
 def _next(found: Draft, written: Path) -> list[str]:

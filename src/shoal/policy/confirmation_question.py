@@ -23,6 +23,8 @@ MOST_FINDINGS = 6
 """Different findings that one question shows, a line for each."""
 MOST_VALUES = 40
 """Values of one column that are shown; of longer lists the first ones."""
+MOST_LABELS = 6
+"""Groups of one level that are named where it has more than twice as many."""
 SHORT_LIST = 8
 """Values of a list that is short enough to stand beside others in one question."""
 _ALONE = "list"
@@ -206,7 +208,9 @@ def _labels(levels: Hierarchy) -> list[str]:
     """The labels of each level, without a last one that says nothing."""
     every = [levels.labels(index) for index in range(1, len(levels))]
     return [
-        "labels that are not listed" if own is None else _listed(own)
+        "labels that are not listed"
+        if own is None
+        else list_in_words(own, MOST_LABELS if len(own) > 2 * MOST_LABELS else len(own))
         for number, own in enumerate(every)
         if number == 0 or own != (SUPPRESSED,)
     ]

@@ -349,10 +349,14 @@ def _distances(report: Mapping[str, Any]) -> list[str]:
         ("mean_synthetic_distance", "synthetic rows"),
     ):
         measured = report.get(key)
-        for width, distance in measured.items() if isinstance(measured, Mapping) else ():  # of views it is one number
-            of = "one attribute" if width == "1" else f"{width} attributes"
-            scale = "0 is the same" if distance <= 1 else "0 is the same; above 1 noise outweighs the counts"
-            found.append(f"{what}, tables of {of}: {distance:.3f} from the original on average ({scale})")
+        if not isinstance(measured, Mapping):  # of views it is one number
+            continue
+        each = [
+            f"{distance:.3f} in tables of {'one attribute' if width == '1' else f'{width} attributes'}"
+            for width, distance in measured.items()
+        ]
+        above = "; above 1 noise outweighs the counts" * any(distance > 1 for distance in measured.values())
+        found.append(f"{what}, mean distance from the original: {', '.join(each)} (0 is the same{above})")
     return found
 
 

@@ -50,6 +50,9 @@ MANY_CELLS = 1000
 """An attribute with more declared cells is named before anything is charged: few of its counts stand out of the noise."""
 CELLS_ABOVE_NOISE = 10
 """A table in which fewer cells can hold more rows than its noise adds is named before anything is charged."""
+FEW_COLUMNS = 12
+"""Columns whose declared cells are said of each; of more columns those that have more than `FEW_CELLS` are named."""
+FEW_CELLS = 100
 MOST_LISTED = 300
 """Tables that the page of a plan lists."""
 NUMBERS = ("count", "low", "high")
@@ -263,15 +266,21 @@ class NoisyCountsPlan(Plan):
         return replace(known, rows=self.rows.after_looks(looks))
 
     def recoding_words(self) -> str:
-        own = ", ".join(f"{each.name} {len(each):,}" for each in self.method.cells[:40])
-        more = f", and {len(self.method.cells) - 40:,} more" if len(self.method.cells) > 40 else ""
+        every = self.method.cells
+        named = list(every) if len(every) <= FEW_COLUMNS else [each for each in every if len(each) > FEW_CELLS]
+        own = ", ".join(f"{each.name} {len(each):,}" for each in named)
+        rest = sorted({len(each) for each in every if each not in named})
+        others = ""
+        if rest:
+            many = f"{rest[0]:,} to {rest[-1]:,}" if len(rest) > 1 else f"{rest[0]:,}"
+            others = f"{', and ' * bool(named)}{many} in each of {'the others' if named else f'{len(every):,} columns'}"
         merged = (
             " In tables of several attributes small cells are put together, by the published counts of each attribute alone."
             if self.method.merged
             else ""
         )
         beside = "" if self.rows is None else f" Of the rows: {self.rows.recoding_words()}"
-        return f"Declared cells: {own}{more}.{merged}{beside}"
+        return f"Declared cells: {own}{others}.{merged}{beside}"
 
     def _number_words(self) -> str:
         numbers = [number for number, _ in self.setting.tables]
@@ -288,14 +297,12 @@ class NoisyCountsPlan(Plan):
             ("delta", exact_text(self.total.delta), ""),
         ]
         if setting.single_sigma is not None:
-            note = (
-                f"of one attribute each: a count is off by at most {widths[setting.single_sigma]:,} in 95 of 100 cases"
-            )
+            note = f"of one attribute: ±{widths[setting.single_sigma]:,} in 95 of 100 cases"
             found.append(
                 ("single tables", f"{setting.singles:,}", f"{note} (sigma {exact_text(setting.single_sigma)})")
             )
         if setting.first is not None:
-            note = f"a count is off by at most {widths[setting.first[1]]:,} in 95 of 100 cases"
+            note = f"±{widths[setting.first[1]]:,} in 95 of 100 cases"
             found.append(("tables", f"{setting.first[0]:,}", f"{note} (sigma {exact_text(setting.first[1])})"))
         found.append(self._tables_fact())
         if setting.score_sigma is not None:
@@ -326,9 +333,9 @@ class NoisyCountsPlan(Plan):
         (number, sigma), (most, largest) = self.setting.tables[0], self.setting.tables[-1]
         few, many = self.half_widths[sigma], self.half_widths[largest]
         if number == most:
-            note = f"a count is off by at most {few:,} in 95 of 100 cases (sigma {exact_text(sigma)})"
+            note = f"±{few:,} in 95 of 100 cases (sigma {exact_text(sigma)})"
             return "tables added" if self.setting.first is not None else "tables", f"{number:,}", note
-        note = f"as the scores decide: a count is off by at most {few:,} to {many:,} in 95 of 100 cases, the more the more tables"
+        note = f"as the scores decide: ±{few:,} to ±{many:,} in 95 of 100 cases, the more the more tables"
         return "tables", f"{number:,} to {most:,}", f"{note} (sigma {exact_text(sigma)} to {exact_text(largest)})"
 
     @property
