@@ -73,7 +73,7 @@ MASKS = {
     "none": lambda _, count: np.zeros(count, dtype=bool),
 }
 few_examples = settings(
-    max_examples=max(3, settings().max_examples // 100), phases=[Phase.explicit, Phase.reuse, Phase.generate]
+    max_examples=max(8, settings().max_examples // 100), phases=[Phase.explicit, Phase.reuse, Phase.generate]
 )
 levels = st.permutations(NAMES).flatmap(
     lambda order: st.integers(1, 4).flatmap(
@@ -94,6 +94,12 @@ def opened(way, source):
 
 
 MARKS = {"spark": [pytest.mark.slow], "spark, with the workers": [pytest.mark.slow, pytest.mark.long]}
+QUICK = [way for way in WAYS if way not in MARKS]
+FEW = [
+    RecodeRequest({"town": LEVELS["town"], "weight": ValueLevel()}, every_third),
+    RecodeRequest({"age": LEVELS["age"], ODD: ValueLevel(), "smoker": LEVELS["smoker"]}, None),
+]
+"""What Spark is asked in every run; `make slow` asks it what the other engines are asked."""
 
 
 @pytest.fixture(params=[pytest.param(way, marks=MARKS.get(way, [])) for way in WAYS])
@@ -270,24 +276,14 @@ def test_a_file_that_changed_after_the_scan_is_refused(way, tmp_path):
     assert not (tmp_path / "out.csv").exists()
 
 
-@pytest.mark.slow
-@given(
-    rows=tables | crowded, asked=many, k=st.integers(1, 4), form=st.sampled_from(["arrow", "csv", "parquet", "folder"])
-)
-@few_examples
-def test_tables_recoded_together_equal_those_recoded_one_by_one(folder, rows, asked, k, form):
-    source = {
-        "arrow": lambda: arrow(rows),
-        "csv": lambda: as_csv(rows, folder / "in.csv"),
-        "parquet": lambda: as_parquet(rows, folder / "in.parquet"),
-        "folder": lambda: as_folder(rows, folder / "in", (2, 5, 6)),
-    }[form]()
-    heard = []
-    for way in WAYS:
+def check_together(ways, folder, source, requests, k):
+    """What is recoded together is what is recoded one by one, in each of the ways and in all alike."""
+    answers = []
+    for way in ways:
         with opened(way, source) as table:
             everything = []
-            for ask, found in zip(asked, table.recode_many(asked), strict=True):
-                apart = one_by_one(table, ask)
+            for request, found in zip(requests, table.recode_many(requests), strict=True):
+                apart = one_by_one(table, request)
                 assert Counter(map(repr, shown(found))) == Counter(map(repr, shown(apart)))
                 assert found.digest() == apart.digest()
                 assert written(found, folder) == written(apart, folder)
@@ -298,30 +294,80 @@ def test_tables_recoded_together_equal_those_recoded_one_by_one(folder, rows, as
                     map(repr, shown(apart.suppress_below(apart.columns[:1], k)))
                 )
                 everything.append([said(each, folder) for each in (found, kept, some)])
-            heard.append(everything)
-    assert all(each == heard[0] for each in heard)
+            answers.append(everything)
+    assert all(each == answers[0] for each in answers)
 
 
-@pytest.mark.slow
-@given(rows=crowded, asked=many, most=st.integers(1, 3), seed=st.integers(0, 99))
-@few_examples
-def test_row_numbers_may_have_gaps_and_any_order(folder, rows, asked, most, seed):
+def check_numbers(ways, folder, rows, requests, most, seed):
+    """Tables of chosen rows, in any order, are recoded together as one by one, in each of the ways."""
     rng = np.random.default_rng(seed)
     words = Source.seeded(seed).row_mask(1).words
     shuffled = arrow([rows[place] for place in rng.permutation(len(rows))])
-    order = rng.permutation(len(asked))
-    for way in WAYS:
+    order = rng.permutation(len(requests))
+    whole = [RecodeRequest(request.levels, None) for request in requests]
+    for way in ways:
         with opened(way, arrow(rows)) as table:
             chosen = table.limit_per("age", most, words)
-            found = chosen.recode_many(asked)
-            for ask, each in zip(asked, found, strict=True):
-                assert each.digest() == one_by_one(chosen, ask).digest()
-            again = chosen.recode_many([asked[place] for place in order])
+            found = chosen.recode_many(requests)
+            for request, each in zip(requests, found, strict=True):
+                assert each.digest() == one_by_one(chosen, request).digest()
+            again = chosen.recode_many([requests[place] for place in order])
             assert [each.digest() for each in again] == [found[place].digest() for place in order]
-            whole = [RecodeRequest(ask.levels, None) for ask in asked]
             expected = [said(each, folder) for each in table.recode_many(whole)]
         with opened(way, shuffled) as table:
             assert [said(each, folder) for each in table.recode_many(whole)] == expected
+
+
+SOURCES = {
+    "arrow": lambda rows, folder: arrow(rows),
+    "csv": lambda rows, folder: as_csv(rows, folder / "in.csv"),
+    "parquet": lambda rows, folder: as_parquet(rows, folder / "in.parquet"),
+    "folder": lambda rows, folder: as_folder(rows, folder / "in", (2, 5, 6)),
+}
+drawn_requests = given(rows=tables | crowded, requests=many, k=st.integers(1, 4), form=st.sampled_from(list(SOURCES)))
+drawn_numbers = given(rows=crowded, requests=many, most=st.integers(1, 3), seed=st.integers(0, 99))
+
+
+@pytest.mark.slow
+@drawn_requests
+@few_examples
+def test_tables_recoded_together_equal_those_recoded_one_by_one(folder, rows, requests, k, form):
+    check_together(QUICK, folder, SOURCES[form](rows, folder), requests, k)
+
+
+@pytest.mark.slow
+@drawn_numbers
+@few_examples
+def test_row_numbers_may_have_gaps_and_any_order(folder, rows, requests, most, seed):
+    check_numbers(QUICK, folder, rows, requests, most, seed)
+
+
+@pytest.mark.slow
+def test_spark_recodes_together_as_one_by_one(folder):
+    require_spark()
+    check_together(["oracle", "spark"], folder, as_folder(ROWS, folder / "in", (2, 5, 6)), FEW[:1], 2)
+
+
+@pytest.mark.slow
+def test_row_numbers_may_have_gaps_and_any_order_on_spark(folder):
+    require_spark()
+    check_numbers(["spark"], folder, [*ROWS, *ROWS[:3]], FEW[1:], 1, 3)
+
+
+@pytest.mark.long
+@drawn_requests
+@few_examples
+def test_spark_recodes_any_tables_together_as_one_by_one(folder, rows, requests, k, form):
+    require_spark()
+    check_together(["oracle", *MARKS], folder, SOURCES[form](rows, folder), requests, k)
+
+
+@pytest.mark.long
+@drawn_numbers
+@few_examples
+def test_any_row_numbers_may_have_gaps_and_any_order_on_spark(folder, rows, requests, most, seed):
+    require_spark()
+    check_numbers(list(MARKS), folder, rows, requests, most, seed)
 
 
 @pytest.mark.slow

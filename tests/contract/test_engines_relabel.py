@@ -41,6 +41,7 @@ WAYS = {
     "oracle": (OracleEngine(), None),
     "spark": (SPARK, None),
 }
+QUICK = [way for way in WAYS if way != "spark"]
 KEPT = {name: ValueLevel() for name in NAMES}
 few_examples = settings(
     max_examples=max(7, settings().max_examples // 100), phases=[Phase.explicit, Phase.reuse, Phase.generate]
@@ -267,14 +268,11 @@ def test_requests_that_do_not_fit_the_table_are_refused(way):
         assert coarse.relabel(one, zero, one).rows() == 7  # what failed before leaves nothing behind
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("levels", [LEVELS, KEPT, dict(list(LEVELS.items())[2:5])], ids=["levels", "values", "few"])
-@given(rows=tables | crowded, seed=st.integers(0, 1 << 30), boxes=st.integers(1, 12), k=st.integers(1, 4))
-@settings(few_examples, max_examples=max(3, settings().max_examples // 200))
-def test_new_labels_are_those_worked_out_by_hand(folder, levels, rows, seed, boxes, k):
+def check_new_labels(ways, folder, levels, rows, seed, boxes, k):
+    """New labels, counts of classes and written rows are those worked out by hand, in each of the ways and in all alike."""
     rng = np.random.default_rng(seed)
     said, said_by_class = [], []
-    for way in WAYS:
+    for way in ways:
         with opened(way, arrow([rows[place] for place in rng.permutation(len(rows))])) as table:
             before = table.recode(levels)
             seen = sorted(shown(before))
@@ -293,19 +291,70 @@ def test_new_labels_are_those_worked_out_by_hand(folder, levels, rows, seed, box
     assert sum(said_by_class[0][0]) == len(rows)
 
 
-@pytest.mark.slow
-@given(rows=tables | crowded, columns=st.permutations(NAMES), count=st.integers(1, 8), form=st.booleans())
-@few_examples
-def test_counts_do_not_depend_on_how_rows_are_found(folder, rows, columns, count, form):
-    chosen = columns[:count]
+def check_counts(ways, folder, rows, chosen, form):
+    """Counts of rows as they are, recoded, chosen and suppressed are the same in all of the ways."""
     said = []
-    for way in WAYS:
+    for way in ways:
         with opened(way, arrow(rows) if form else as_csv(rows, folder / "in.csv")) as table:
             kept, coarse = table.recode(KEPT), table.recode(LEVELS)
             for asked in (table, kept, coarse, table.keep(scattered), coarse.suppress_below(coarse.columns, 2)):
                 found = asked.count_by(chosen)
                 said.append(repr([[plain(c) for c in part] for part in (found.values, found.codes)] + [found.counts]))
-    assert said[:5] * len(WAYS) == said
+    assert said[:5] * len(ways) == said
+
+
+some_levels = pytest.mark.parametrize(
+    "levels", [LEVELS, KEPT, dict(list(LEVELS.items())[2:5])], ids=["levels", "values", "few"]
+)
+drawn_boxes = given(rows=tables | crowded, seed=st.integers(0, 1 << 30), boxes=st.integers(1, 12), k=st.integers(1, 4))
+fewer_examples = settings(few_examples, max_examples=max(3, settings().max_examples // 200))
+drawn_columns = given(
+    rows=tables | crowded, columns=st.permutations(NAMES), count=st.integers(1, 8), form=st.booleans()
+)
+
+
+@pytest.mark.slow
+@some_levels
+@drawn_boxes
+@fewer_examples
+def test_new_labels_are_those_worked_out_by_hand(folder, levels, rows, seed, boxes, k):
+    check_new_labels(QUICK, folder, levels, rows, seed, boxes, k)
+
+
+@pytest.mark.slow
+@drawn_columns
+@few_examples
+def test_counts_do_not_depend_on_how_rows_are_found(folder, rows, columns, count, form):
+    check_counts(QUICK, folder, rows, columns[:count], form)
+
+
+@pytest.mark.slow
+def test_new_labels_on_spark_are_those_worked_out_by_hand(folder):
+    require_spark()
+    check_new_labels(["oracle", "spark"], folder, LEVELS, [*ROWS, *ROWS[:4]], 7, 3, 2)
+
+
+@pytest.mark.slow
+def test_counts_on_spark_are_those_of_the_oracle(folder):
+    require_spark()
+    check_counts(["oracle", "spark"], folder, [*ROWS, *ROWS[:4]], ["town", "seen", "weight", ODD], form=False)
+
+
+@pytest.mark.long
+@some_levels
+@drawn_boxes
+@fewer_examples
+def test_any_new_labels_on_spark_are_those_worked_out_by_hand(folder, levels, rows, seed, boxes, k):
+    require_spark()
+    check_new_labels(["oracle", "spark"], folder, levels, rows, seed, boxes, k)
+
+
+@pytest.mark.long
+@drawn_columns
+@few_examples
+def test_any_counts_on_spark_are_those_of_the_oracle(folder, rows, columns, count, form):
+    require_spark()
+    check_counts(["oracle", "spark"], folder, rows, columns[:count], form)
 
 
 @pytest.mark.slow
