@@ -80,6 +80,13 @@ def test_the_sheet_is_named_or_the_only_one(write):
         recognize(path, FileFormat(sheet="Visits"))
 
 
+@pytest.mark.parametrize("notes", ["Notes", "Hinweise", "Lies mich", "Erläuterungen", "Légende", "Leyenda"])
+def test_the_suggested_sheet_is_not_one_that_holds_notes(write, notes):
+    path = write({notes: [["Fehlende Werte: -9"]], "Daten": ROWS})
+    with pytest.raises(DataError, match=r"several sheets.*sheet: Daten"):
+        recognize(path)
+
+
 def test_hidden_sheets_are_read_where_they_are_named(tmp_path):
     book = openpyxl.Workbook()
     book.active.title = "seen"

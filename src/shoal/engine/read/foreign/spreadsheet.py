@@ -52,7 +52,9 @@ _REPEATED: Final = re.compile(rb"number-(rows|columns)-repeated\s*=\s*[\"']([0-9
 
 
 _NOTES = re.compile(
-    r"read.?me|\b(about|codebook|contents?|cover|dictionary|explanations?|index|info|information|instructions?|legend|metadata|notes?)\b"
+    r"read.?me|lies.?mich|lisez.?moi|\b(about|codebook|contents?|cover|dictionary|explanations?|index|info|information|instructions?|"
+    r"legend|metadata|notes?|anleitung|deckblatt|erl(ä|ae)uterung(en)?|hinweise?|inhalt|inhaltsverzeichnis|legende|notiz(en)?|"
+    r"l(é|e)gende|notice|sommaire|leyenda|notas|portada|instrucciones)\b"
 )
 """Names of sheets that hold words about a table, and not the table."""
 
