@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from shoal.data.schema import Role
@@ -423,7 +423,7 @@ class _Column:
         key = _key(subject)
         for table in TABLES:
             named = key in _ALIKE.get(table.meaning, {table.meaning})
-            sure = table.least and len(values) >= table.least and subject is None
+            sure = table.least and len(values) >= table.least and subject is None and not self._numbered(table, values)
             if (named or sure) and table.recognizes(values) and self._plausible(table, values):
                 return table
         return None
@@ -434,6 +434,13 @@ class _Column:
             return True
         marked = bool(set(self.words) & {"isco", "nace", "fips", "iso", "fip", "statefip", "soc"})
         return marked or (len({*values}) >= 12 and table.key.startswith(("isco-08-4", "isco-08-3", "nace-4")))
+
+    def _numbered(self, table: CodeList, values: Sequence[str]) -> bool:
+        """Whether values that have the form of codes rather number rows or people: `F000017` is no diagnosis."""
+        if table.codes is not None or table.meaning != "diagnosis":
+            return False
+        alike = len({value[:1] for value in values}) == 1 and len({len(value) for value in values}) == 1
+        return self.profile.near_unique or (alike and len(values[0]) > 4 and "." not in "".join(values))
 
     # --- what cannot be listed ------------------------------------------------------------------------------------------
 
