@@ -92,3 +92,34 @@ def test_a_time_of_a_login_names_nobody():
     found = recognized(moments, name="last_login")
     assert (found.role, found.type.value) == (Role.QUASI, "datetime")
     assert recognized([f"user{number}" for number in range(400)], name="login").role is Role.IDENTIFIER
+
+
+def test_numbers_of_rows_and_people_that_have_the_form_of_diagnoses_are_none():
+    rows = [f"F{place:06d}" for place in range(1, 301)]
+    assert recognized(rows).role is Role.IDENTIFIER
+    assert recognized(rows[:150] * 2).codes is None
+    diagnoses = [f"{letter}{place}.{place % 10}" for letter in "CEFIJ" for place in range(10, 40)]
+    assert recognized(diagnoses * 3).codes.key == "icd-10"
+    cancers = [f"C{place}{place % 10}" for place in range(10, 40)]
+    assert recognized(cancers * 3).codes.key == "icd-10"
+
+
+def test_a_german_weight_is_of_a_body_where_other_columns_are_about_bodies():
+    kilos = [60.5 + place % 30 for place in range(60)]
+    assert recognized(kilos, "Gewicht").role is Role.WEIGHT
+    assert recognized(kilos, "Gewicht", Blutdruck=["120/80"] * 60).role is Role.QUASI
+    assert recognized(kilos, "Gewicht_kg").role is Role.QUASI
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["sehr unzufrieden", "unzufrieden", "teils/teils", "zufrieden", "sehr zufrieden"],
+        ["Hauptschule", "Abitur", "Berufsausbildung", "Bachelor", "Diplom", "Promotion"],
+        ["nie", "selten", "manchmal", "häufig", "täglich"],
+        ["sehr schlecht", "schlecht", "mittelmäßig", "gut", "sehr gut"],
+    ],
+)
+def test_german_words_of_a_scale_have_their_order(words):
+    found = recognized(sorted(words) * 20)
+    assert (found.type.value, list(found.order)) == ("ordinal", words)

@@ -23,9 +23,12 @@ _SEXES = (
     {"males", "females"},
 )
 MARITAL = (
-    ("formerly married", ("divorc", "separat", "widow", "dissolved", "former")),
+    ("formerly married", ("divorc", "separat", "widow", "dissolved", "former", "geschied", "verwitw", "getrennt")),
     ("never married", ("never", "single", "unmarried", "not married", "bachelor", "ledig")),
-    ("married or in partnership", ("married", "partner", "cohabit", "common law", "civil union", "union", "wed")),
+    (
+        "married or in partnership",
+        ("married", "partner", "cohabit", "common law", "civil union", "union", "wed", "verheirat", "verpart"),
+    ),
 )
 
 

@@ -49,30 +49,36 @@ EDUCATION = _scale(
     "education",
     "levels of education",
     "education",
-    "none|no education|no schooling|no formal education|no school|illiterate|isced 0|early childhood",
+    "none|no education|no schooling|no formal education|no school|illiterate|isced 0|early childhood|"
+    "ohne abschluss|kein abschluss|kein schulabschluss",
     "preschool|kindergarten|nursery|pre primary|less than primary|incomplete primary",
     "1st 4th|1st-4th|grade 1 4|some primary|grades 1 4",
-    "5th 6th|grade 5 6|primary|primary school|primary education|elementary|elementary school|isced 1|grades 1 6|basic",
+    "5th 6th|grade 5 6|primary|primary school|primary education|elementary|elementary school|isced 1|grades 1 6|basic|"
+    "grundschule",
     "7th 8th|grade 7 8|middle school|some secondary|less than high school|less than hs|no high school|grades 7 8",
-    "9th|lower secondary|lower secondary education|junior high|junior high school|isced 2|grade 9|gcse|hauptschule|realschule",
+    "9th|lower secondary|lower secondary education|junior high|junior high school|isced 2|grade 9|gcse|hauptschule|realschule|"
+    "hauptschulabschluss|realschulabschluss|mittlere reife|volksschule",
     "10th|grade 10",
     "11th|grade 11|some high school|some hs|incomplete secondary",
     "12th|grade 12|12th no diploma",
     "hs grad|high school|high school graduate|high school diploma|hs|hs diploma|secondary|secondary school|secondary education|"
     "upper secondary|upper secondary education|a level|a levels|ged|high school ged|isced 3|abitur|baccalaureate|hs or ged|high "
-    "school or ged|matura|hsgrad",
+    "school or ged|matura|hsgrad|hochschulreife|allgemeine hochschulreife|fachhochschulreife|fachabitur",
     "some college|some university|some post secondary|incomplete tertiary|college no degree|some college no degree",
     "vocational|vocational training|apprenticeship|technical school|trade school|certificate|assoc voc|post secondary|"
-    "post secondary non tertiary|isced 4|technical|professional training",
+    "post secondary non tertiary|isced 4|technical|professional training|"
+    "ausbildung|berufsausbildung|lehre|meister",
     "assoc acdm|associate|associates|associate degree|associate s degree|associates degree|diploma|higher diploma|short cycle "
     "tertiary|isced 5|foundation degree|some higher education|2 year college",
-    "tertiary|tertiary education|higher education|college",
+    "tertiary|tertiary education|higher education|college|studium|hochschulabschluss",
     "bachelor|bachelors|bachelor s|bachelor degree|bachelors degree|bachelor s degree|ba|bs|bsc|ba bs|undergraduate|university|"
     "university degree|college degree|college graduate|isced 6|graduate|degree|undergraduate degree|4 year college|licence",
     "postgraduate|post graduate|postgraduate certificate|graduate school|graduate degree|advanced degree|postgraduate degree",
-    "master|masters|master s|master degree|masters degree|master s degree|ma|ms|msc|mba|isced 7|ma ms",
+    "master|masters|master s|master degree|masters degree|master s degree|ma|ms|msc|mba|isced 7|ma ms|"
+    "diplom|magister|staatsexamen",
     "prof school|professional|professional degree|professional school|jd|md",
-    "doctorate|doctor|doctoral|phd|ph d|doctoral degree|doctorate degree|isced 8|dr|doctorate or professional degree",
+    "doctorate|doctor|doctoral|phd|ph d|doctoral degree|doctorate degree|isced 8|dr|doctorate or professional degree|"
+    "promotion",
     labels=(
         *(4 * (_PRIMARY,)),
         *(2 * (_LOWER,)),
@@ -88,42 +94,50 @@ SCALES: tuple[OrdinalScale, ...] = (
         "agreement",
         "agreement",
         "opinion",
-        "strongly disagree|completely disagree|totally disagree|fully disagree|disagree strongly",
-        "disagree|somewhat disagree|rather disagree|mostly disagree|tend to disagree|disagree somewhat",
-        "neutral|neither agree nor disagree|neither|undecided|no opinion|neither nor",
-        "agree|somewhat agree|rather agree|mostly agree|tend to agree|agree somewhat",
-        "strongly agree|completely agree|totally agree|fully agree|agree strongly",
+        "strongly disagree|completely disagree|totally disagree|fully disagree|disagree strongly|"
+        "stimme gar nicht zu|stimme uberhaupt nicht zu|trifft gar nicht zu|trifft uberhaupt nicht zu",
+        "disagree|somewhat disagree|rather disagree|mostly disagree|tend to disagree|disagree somewhat|"
+        "stimme nicht zu|stimme eher nicht zu|trifft nicht zu|trifft eher nicht zu",
+        "neutral|neither agree nor disagree|neither|undecided|no opinion|neither nor|"
+        "teils teils|unentschieden|weder noch",
+        "agree|somewhat agree|rather agree|mostly agree|tend to agree|agree somewhat|"
+        "stimme zu|stimme eher zu|trifft zu|trifft eher zu",
+        "strongly agree|completely agree|totally agree|fully agree|agree strongly|"
+        "stimme voll zu|stimme voll und ganz zu|trifft voll zu|trifft voll und ganz zu",
     ),
     _scale(
         "satisfaction",
         "satisfaction",
         "opinion",
-        "very dissatisfied|very unsatisfied|not at all satisfied|completely dissatisfied|extremely dissatisfied",
-        "dissatisfied|unsatisfied|somewhat dissatisfied|rather dissatisfied|not satisfied|slightly dissatisfied",
-        "neutral|neither satisfied nor dissatisfied|neither|indifferent|ok",
-        "satisfied|somewhat satisfied|rather satisfied|fairly satisfied|slightly satisfied",
-        "very satisfied|completely satisfied|extremely satisfied",
+        "very dissatisfied|very unsatisfied|not at all satisfied|completely dissatisfied|extremely dissatisfied|"
+        "sehr unzufrieden|vollig unzufrieden",
+        "dissatisfied|unsatisfied|somewhat dissatisfied|rather dissatisfied|not satisfied|slightly dissatisfied|"
+        "unzufrieden|eher unzufrieden",
+        "neutral|neither satisfied nor dissatisfied|neither|indifferent|ok|teils teils|weder noch|neutral",
+        "satisfied|somewhat satisfied|rather satisfied|fairly satisfied|slightly satisfied|zufrieden|eher zufrieden",
+        "very satisfied|completely satisfied|extremely satisfied|sehr zufrieden|vollig zufrieden",
     ),
     _scale(
         "quality",
         "quality",
         "opinion",
-        "very poor|very bad|terrible|awful",
-        "poor|bad|unsatisfactory|below average",
-        "fair|average|moderate|acceptable|sufficient|neither good nor bad|ok|needs improvement",
-        "good|above average|satisfactory|meets expectations",
-        "very good|exceeds expectations",
-        "excellent|outstanding|exceptional",
+        "very poor|very bad|terrible|awful|sehr schlecht",
+        "poor|bad|unsatisfactory|below average|schlecht|mangelhaft",
+        "fair|average|moderate|acceptable|sufficient|neither good nor bad|ok|needs improvement|"
+        "mittel|mittelmassig|befriedigend|ausreichend|zufriedenstellend|weniger gut",
+        "good|above average|satisfactory|meets expectations|gut",
+        "very good|exceeds expectations|sehr gut",
+        "excellent|outstanding|exceptional|ausgezeichnet|hervorragend",
     ),
     _scale(
         "frequency",
         "frequency",
         "habit",
-        "never|not at all|none",
-        "rarely|seldom|hardly ever|almost never|occasionally|less than monthly|yearly|once a year",
-        "sometimes|monthly|now and then|a few times a month",
-        "often|frequently|weekly|regularly|several times a week|usually",
-        "very often|always|daily|almost always|every day|almost every day",
+        "never|not at all|none|nie|niemals",
+        "rarely|seldom|hardly ever|almost never|occasionally|less than monthly|yearly|once a year|selten|fast nie",
+        "sometimes|monthly|now and then|a few times a month|manchmal|gelegentlich",
+        "often|frequently|weekly|regularly|several times a week|usually|oft|haufig|regelmassig",
+        "very often|always|daily|almost always|every day|almost every day|sehr oft|immer|taglich|fast immer",
     ),
     _scale(
         "amount",

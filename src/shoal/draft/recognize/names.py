@@ -51,7 +51,13 @@ def _take_apart(word: str, vocabulary: frozenset[str]) -> tuple[str, ...] | None
     return found if found is not None and len(found) > 1 else None
 
 
-_TAILS = ("name", "date", "code", "year", "type", "number", "status", "income", "id")
+_TAILS = {tail: tail for tail in ("name", "date", "code", "year", "type", "number", "status", "income", "id")} | {
+    "datum": "datum",
+    "jahr": "jahr",
+    "nummer": "nummer",
+    "nr": "nummer",
+}
+"""Ends of glued words, also of German ones, and the word that each stands for."""
 _WHOLE = frozenset(
     "paid covid bid void valid invalid grid fluid acid kid rapid solid thyroid steroid hybrid said rigid avoid unpaid prepaid "
     "update mandate candidate validate prototype phenotype genotype subtype barcode geocode encode rename surname "
@@ -61,9 +67,9 @@ _WHOLE = frozenset(
 
 def _cut_tail(word: str) -> tuple[str, ...]:
     """An unknown word whose end says what it is: `utilityid` is an id. Words that merely end so are left whole."""
-    for tail in _TAILS:
+    for tail, meaning in _TAILS.items():
         if word.endswith(tail) and len(word) >= len(tail) + 3 and word not in _WHOLE:
-            return (word[: -len(tail)], tail)
+            return (word[: -len(tail)], meaning)
     return (word,)
 
 

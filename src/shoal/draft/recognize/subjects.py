@@ -39,6 +39,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "person name",
         _I,
         "names people",
+        "familienname|geburtsname|zuname|rufname|ansprechpartner|"
         "first name|last name|full name|given name|family name|middle name|maiden name|surname|forename|firstname|"
         "lastname|fullname|fname|lname|mname|nachname|vorname|apellido*|nombre|prenom|nom famille|patient name|"
         "employee name|customer name|client name|student name|respondent name|contact name|person name|member name|"
@@ -69,6 +70,8 @@ SUBJECTS: tuple[Subject, ...] = (
         "official number",
         _I,
         "is a number that authorities or insurers give to people",
+        "versicherungs nummer|sozialversicherungs nummer|rentenversicherungs nummer|steuer nummer|steuer id|"
+        "ausweis nummer|pass nummer|ahv nummer|svnr|kfz kennzeichen|"
         "ssn|social security|social security number|national id|national insurance|nino|passport*|nhs number|nhs no|nhs|"
         "nin|tax id|tin|mrn|medical record|medical record number|medicare*|medicaid id|insurance number|insurance no|"
         "insurance id|policy number|driver licence|driver license|drivers license|licence number|license number|"
@@ -81,6 +84,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "account",
         _I,
         "is an account number",
+        "konto nummer|karten nummer|kreditkarten nummer|kontoinhaber|"
         "iban|bic|account number|account no|acct|acct no|account id|credit card|card number|card no|bank account|"
         "cc number|acctnum",
         weight=10,
@@ -99,6 +103,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "coordinates",
         _I,
         "is a point on the map, as good as an address",
+        "breitengrad|langengrad|laengengrad|geobreite|geolange|geolaenge|"
         "latitude|longitude|lat|lon|lng|gps|coordinates|geo|geocode|geolocation|easting|northing|geom|geometry|coord*",
         weight=8,
         kind="number",
@@ -129,6 +134,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "household id",
         _I,
         "numbers households",
+        "haushalts id|haushalt id|haushalts nummer|haushalt nummer|haushalts nr|haushalt nr|"
         "household id|hh id|hhid|family id|hh no|household number|household no|dwelling id|house id|hid|hhnum|hh num|idhh|"
         "fam id|serial",
         weight=9,
@@ -138,6 +144,9 @@ SUBJECTS: tuple[Subject, ...] = (
         "record id",
         _I,
         "numbers records",
+        "fall id|fall nummer|fall nr|aufnahme nummer|aufnahme nr|vorgangs nummer|vorgangs id|beleg nummer|"
+        "rechnungs nummer|auftrags nummer|lfd nr|laufende nr|laufende nummer|lauf nummer|zeilen nummer|"
+        "datensatz id|aktenzeichen|akten nummer|proben nummer|"
         "record id|record no|record number|rec id|rec no|recno|row id|row number|rownum|row no|row|index|idx|seq|seqno|"
         "sequence|seq no|sequence number|uuid|guid|key|pk|primary key|visit id|encounter id|admission id|event id|"
         "visit no|visit number|encounter no|encounter number|admission no|admission number|"
@@ -148,7 +157,7 @@ SUBJECTS: tuple[Subject, ...] = (
         weight=8,
         kind="name",
     ),
-    _subject("id", _I, "is an identifier", "id|ident|identifier|identification", weight=4, kind="name"),
+    _subject("id", _I, "is an identifier", "nummer|id|ident|identifier|identification", weight=4, kind="name"),
     # --- quasi-identifiers -------------------------------------------------------------------------------------------------
     _subject(
         "age",
@@ -164,6 +173,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "birth date",
         _Q,
         "is a date of birth",
+        "geburtstag|gebdat|geb datum|gebdatum|geb dat|"
         "dob|birth date|date of birth|birthdate|birthday|birth day|date birth|geburtsdatum|bdate|birthdt|birth dt|"
         "dateofbirth",
         weight=8,
@@ -184,13 +194,14 @@ SUBJECTS: tuple[Subject, ...] = (
         "birth place",
         _Q,
         "is a place of birth",
-        "birth place|birthplace|place of birth|birth city|birth state|birth region|pob|bpl",
+        "geburtsort|birth place|birthplace|place of birth|birth city|birth state|birth region|pob|bpl",
         weight=8,
     ),
     _subject(
         "country",
         _Q,
         "is a country",
+        "herkunftsland|geburtsland|nationalitat|nationalitaet|herkunft|"
         "country|country of birth|birth country|native country|country code|nation|nationality|citizenship|citizen|land|"
         "pais|pays|cob|country of residence|country origin|origin country|iso country|staat*|cntry|ctry|nativity",
         weight=6,
@@ -210,7 +221,12 @@ SUBJECTS: tuple[Subject, ...] = (
         "immigrant|immigration|migrant|migration|immigration status|visa|visa type|refugee|foreign born|year of arrival|"
         "residence permit",
     ),
-    _subject("language", _Q, "is a language", "language|mother tongue|lang|tongue|spoken language|sprache|langue"),
+    _subject(
+        "language",
+        _Q,
+        "is a language",
+        "muttersprache|language|mother tongue|lang|tongue|spoken language|sprache|langue",
+    ),
     _subject(
         "postal code",
         _Q,
@@ -224,6 +240,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "city",
         _Q,
         "is a place",
+        "wohnort|"
         "city|town|municipality|village|place|commune|gemeinde|ort|stadt|ville|ciudad|municipio|locality|"
         "place of residence|settlement|suburb|residence|city code",
     ),
@@ -231,6 +248,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "district",
         _Q,
         "is a small area",
+        "landkreis|stadtteil|bezirk|gemeindeschlussel|gemeindeschluessel|gemeindekennziffer|"
         "county|district|borough|parish|neighborhood|neighbourhood|census tract|tract|block|block group|lsoa|msoa|oa|"
         "ward code|puma|precinct|subdistrict|kreis|arrondissement|comarca|fips|county code|catchment|cbsa|"
         "enumeration area|cluster|psu|primary sampling unit|geo id|geoid",
@@ -263,6 +281,8 @@ SUBJECTS: tuple[Subject, ...] = (
         "education",
         _Q,
         "is the level of education",
+        "schulabschluss|bildungsabschluss|bildungsgrad|bildungsstand|schulbildung|abschluss|studienfach|"
+        "studiengang|berufsausbildung|"
         "education|educ|edu|schooling|degree|qualification|qualif|isced|education level|education num|highest education|"
         "educ level|edlevel|schooling years|school level|grade level|bildung|attainment|educational attainment|"
         "highest degree|diploma|literacy|year of study|study year|class year|grade|school grade|major|field of study|"
@@ -273,6 +293,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "occupation",
         _Q,
         "is what somebody works as",
+        "tatigkeit|taetigkeit|berufsgruppe|"
         "occupation|occ|job|job title|jobtitle|profession|isco|isco 08|soc code|position|job role|job level|job code|"
         "job grade|beruf|kldb|trade|title|rank|job family|occupational group|pay grade|seniority|career level|job category|"
         "role|job class",
@@ -281,6 +302,8 @@ SUBJECTS: tuple[Subject, ...] = (
         "employment",
         _Q,
         "is where or how somebody works",
+        "branche|arbeitgeber|beschaftigung*|beschaeftigung*|arbeitsverhaltnis|arbeitsverhaeltnis|"
+        "erwerbstaetigkeit|"
         "erwerbsstatus|erwerbstatigkeit|wirtschaftszweig|wz|"
         "workclass|work class|employment|employment status|empstat|employer|industry|nace|naics|sic|sector|labor force|"
         "labour force|lfs|class of worker|work status|job status|employed|unemployed|self employed|full time|part time|"
@@ -292,6 +315,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "household",
         _Q,
         "describes a household, which neighbours know",
+        "anzahl kinder|anzahl personen|haushaltsmitglieder|kinderanzahl|"
         "household size|hh size|hhsize|family size|famsize|children|num children|n children|nchild|kids|dependents|"
         "dependants|persons in household|household type|hh type|hhtype|family type|siblings|num persons|persons|adults|"
         "household members|number of children|nkids|parity|living arrangement|living alone|lives alone|"
@@ -309,6 +333,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "dwelling",
         _Q,
         "describes a home, which neighbours see",
+        "wohnform|wohnsituation|wohnflache|wohnflaeche|wohneigentum|anzahl zimmer|"
         "tenure|dwelling|dwelling type|housing|housing type|home ownership|homeownership|own home|owner|rooms|num rooms|"
         "bedrooms|building type|house type|vehicles|cars|num cars|car|car ownership|nrooms|own rent|floor|electricity|"
         "water source|roof|internet access|pets|garden",
@@ -323,6 +348,8 @@ SUBJECTS: tuple[Subject, ...] = (
         "body",
         _Q,
         "is about the body, which people see",
+        "grosse|groesse|grosse cm|groesse cm|korpergrosse|koerpergroesse|korpergewicht|koerpergewicht|"
+        "gewicht kg|gewicht in kg|weight in kg|augenfarbe|haarfarbe|"
         "height|height cm|body height|body weight|weight kg|weight lb|weight lbs|eye color|eye colour|hair color|"
         "hair colour|hair|eyes|skin color|skin colour|shoe size|handedness|stature|birth weight|birthweight|"
         "gestational age|gestation*|twins|multiple birth|plurality|left handed",
@@ -332,6 +359,8 @@ SUBJECTS: tuple[Subject, ...] = (
         "insurance",
         _Q,
         "is about insurance, which offices and families know",
+        "krankenversicherung|krankenkasse|versicherung|versicherungsart|versicherungsstatus|kostentrager|"
+        "kostentraeger|"
         "insurance|insurance type|payer|payor|insurer|health insurance|coverage|insurance status|medicaid|insured|"
         "health plan|plan type",
     ),
@@ -339,6 +368,8 @@ SUBJECTS: tuple[Subject, ...] = (
         "facility",
         _Q,
         "is about an institution, so it tells where somebody was",
+        "station|abteilung|fachabteilung|klinik|krankenhaus|schule|einrichtung|standort|filiale|kostenstelle|"
+        "aufnahmeart|entlassungsart|"
         "hospital|clinic|ward|facility|site|center|centre|provider|hospital id|facility id|site id|school|school id|"
         "university|college|department|dept|unit|practice|institution|provider id|hospital code|school code|campus|store|"
         "store id|branch id|location id|department id|dept id|team|physician id|doctor id|manager id|teacher id|class id|"
@@ -366,7 +397,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "timestamp",
         _Q,
         "is a moment",
-        "timestamp|datetime|time|at|ts|date time|event time|moment|zeitpunkt",
+        "startzeit|endzeit|uhrzeit|timestamp|datetime|time|at|ts|date time|event time|moment|zeitpunkt",
         weight=3,
         kind="date",
     ),
@@ -409,6 +440,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "stay",
         _Q,
         "is the length of a stay, which visitors know",
+        "verweildauer|liegedauer|liegetage|aufenthaltsdauer|verweildauer tage|"
         "los|length of stay|stay length|days in hospital|time in hospital|lengthofstay|duration of stay|stay days|icu days|"
         "hospital days",
         weight=8,
@@ -430,6 +462,8 @@ SUBJECTS: tuple[Subject, ...] = (
         "diagnosis",
         _C,
         "is about health",
+        "diagnose*|hauptdiagnose*|nebendiagnose*|krankheit*|vorerkrankung*|erkrankung*|behinderung*|"
+        "schwerbehinderung|pflegegrad|pflegestufe|gesundheit*|beschwerden|schmerz*|todesursache|"
         "diagnosis|diagnoses|diag|dx|hlth|icd|icd 10|icd10|icd 9|icd9|icd code|disease|diseases|illness|condition|"
         "conditions|"
         "disorder|symptom*|comorbid*|charlson|cancer*|tumor|tumour|stage|hiv|aids|std|sti|diabetes|diabetic|asthma|copd|"
@@ -446,6 +480,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "treatment",
         _C,
         "is about health",
+        "behandlung*|medikament*|medikation|wirkstoff|therapie|impfung*|impfstatus|eingriff|"
         "treatment|treatments|therapy|proc|proc code|antidepress*|antibiotic*|antipsych*|opioid*|statin*|medication*|"
         "medicine|drug|drugs|"
         "drug name|prescription|dose|dosage|procedure|procedures|surgery|operation|vaccin*|immuniz*|intervention|icu|"
@@ -460,6 +495,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "measurement",
         _C,
         "is a measurement of the body",
+        "blutdruck|blutzucker|cholesterin|korpertemperatur|koerpertemperatur|laborwert*|"
         "lab|lab result|test result|result|results|glucose|cholesterol|hdl|ldl|triglycerides|blood pressure|bp|systolic|"
         "diastolic|sbp|dbp|bmi|body mass index|hba1c|hb a1c|a1c|creatinine|hemoglobin|haemoglobin|heart rate|pulse|"
         "temperature|temp|spo2|oxygen|psa|egfr|gfr|platelets|wbc|rbc|sodium|potassium|urea|bun|albumin|bilirubin|crp|"
@@ -472,6 +508,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "habit",
         _C,
         "is about habits, which people keep to themselves",
+        "rauch*|raucher*|raucht|zigaretten|alkohol*|"
         "smok*|tobacco|cigarette*|alcohol|drink*|drinker|drug use|over counter|substance|substance use|cannabis|marijuana|"
         "exercise|physical activity|diet|sleep|gambl*|vaping|screen time|drinks per week|packs|pack years|sexual activity|"
         "partners|num partners|condom|seatbelt|seat belt|sexual partners",
@@ -481,6 +518,8 @@ SUBJECTS: tuple[Subject, ...] = (
         "belief",
         _C,
         "is about belief, politics or sexuality, special categories of personal data",
+        "konfession|partei|parteipraferenz|parteipraeferenz|gewerkschaft*|glaube|wahlabsicht|"
+        "sexuelle orientierung|"
         "religion|religious|faith|church|denomination|relig|political|politics|party|vote|voted|voting|ideology|union|"
         "union member|trade union|sexual orientation|orientation|lgbt*|sexuality|political party|political view|"
         "political views|left right|confession",
@@ -516,6 +555,8 @@ SUBJECTS: tuple[Subject, ...] = (
         "money",
         _C,
         "is about money",
+        "kosten|behandlungskosten|preis|betrag|umsatz|vermogen|vermoegen|schulden|kredit*|beitrag|gebuhr|"
+        "gebuehr|rechnungsbetrag|rente|"
         "miete|kaltmiete|warmmiete|"
         "rent|mortgage|wealth|asset|assets|debt|debts|loan|loan amount|loan status|balance|credit|credit score|"
         "credit amount|credit limit|credit rating|fico|tax|taxes|expend*|expense*|spend|spending|spent|cost|costs|charge|"
@@ -531,6 +572,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "performance",
         _C,
         "is a judgement of a person",
+        "bewertung|leistung|fehltage|krankheitstage|abschlussnote|schulnote|"
         "score|scores|gpa|mark|marks|exam|exam score|test score|grade average|final grade|performance|performance rating|"
         "rating|evaluation|appraisal|assessment|absence|absences|absenteeism|sick leave|sick days|days absent|attrition|"
         "turnover flag|terminated|termination|termination reason|left company|promotion*|promoted|rank score|math|reading|"
@@ -543,6 +585,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "opinion",
         _C,
         "is an opinion or a feeling",
+        "zufrieden*|zufriedenheit*|lebenszufriedenheit|arbeitszufriedenheit|meinung*|vertrauen|"
         "satisf*|satisfaction|opinion*|attitude*|trust|happy|happiness|life satisfaction|wellbeing|well being|stress|"
         "burnout|motivation|agree*|agreement|likert|feel*|feeling*|belief*|prefer*|preference|importance|nps|loneliness|"
         "job satisfaction|worry|fear|sentiment|environment satisfaction|relationship satisfaction|work life balance|"
@@ -554,6 +597,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "hours",
         _C,
         "is about work or time use",
+        "wochenstunden|arbeitsstunden|arbeitszeit|pendelzeit|"
         "hours|hours per week|work hours|working hours|weekly hours|hrs|hours worked|standard hours|hour per week|commute|"
         "commute time|commuting|distance from home|travel time|minutes|weeks worked|days worked|wkswork|uhrswork|time use|"
         "study time|studytime|training hours|training times",
@@ -568,18 +612,19 @@ SUBJECTS: tuple[Subject, ...] = (
         "wgt|wt|fnlwgt|afnlwgt|weighting|sample weight|sampling weight|survey weight|final weight|person weight|"
         "household weight|pweight|perwt|hhwt|wtfinl|asecwt|pwgtp|finalwt|finalweight|weights|expansion factor|expansion|"
         "grossing|design weight|analysis weight|post weight|normalized weight|instwt|hhweight|wtsamp|wtmec|llcpwt|dweight|"
-        "pspwght|pweight|gewicht|gewichtung|gewichtungsfaktor|hochrechnungsfaktor|hochrechnung|"
+        "pspwght|pweight|gewichtung|gewichtungsfaktor|hochrechnungsfaktor|hochrechnung|"
         "factor expansion|rweight|replicate weight|weight final|wt final|weight person|"
         "weight household|weight hh|weight design|weight sample|weight survey|calibrated weight|hrfactor|fexp|case weight|"
         "cross weight|longitudinal weight|inverse probability weight|ipw",
         weight=9,
         kind="number",
     ),
-    _subject("weight or body weight", _W, "is called a weight", "weight", weight=3, kind="number"),
+    _subject("weight or body weight", _W, "is called a weight", "weight|gewicht", weight=3, kind="number"),
     _subject(
         "remark",
         _D,
         "is free text, in which people write what nobody foresees",
+        "kommentar*|anmerkung*|freitext*|notiz*|beschreibung|"
         "comment*|note|notes|remark*|free text|freetext|narrative|description|memo|feedback|review text|message|explain|"
         "specify|other specify|clinical notes|text|verbatim|open ended|observations|bemerkung*|observaciones|"
         "history of present illness|bio|summary|details|chief complaint|other text|additional information",
@@ -590,6 +635,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "technical",
         _D,
         "was written by a program and says nothing of people",
+        "erstellt am|geandert am|geaendert am|angelegt am|"
         "created at|updated at|modified at|created|updated|modified|inserted at|load date|loaded at|etl|batch|batch id|"
         "last modified|last updated|created by|updated by|modified by|checksum|version|source file|filename|file name|"
         "import date|imported|extract date|row hash|md5|sha256|hash|created date|updated date|modified date|last update|"
@@ -636,9 +682,11 @@ _PEOPLE = (
     "subject participant respondent resp user beneficiary bene subscriber applicant donor volunteer panelist child "
     "mother father taxpayer inmate offender resident voter tenant driver passenger company firm enterprise enrollee "
     "insured policyholder guest visitor contact author owner borrower debtor defendant victim suspect witness player "
-    "athlete citizen holder case account profile"
+    "athlete citizen holder case account profile "
+    "patienten versicherten kunden mitarbeiter personal mitglied mitglieds personen teilnehmer probanden bewohner schuler "
+    "schueler studierenden matrikel nutzer befragten klienten bewerber"
 ).split()
-_NUMBERING = "id no nr number num key code identifier ids".split()
+_NUMBERING = "id no nr number num nummer key code identifier ids kennung".split()
 
 
 @cache
