@@ -53,6 +53,8 @@ class NextCommand:
     'shoal init visits.csv'
     >>> NextCommand(("ledger", "show", "visits"), keep="--ledger").line(["release", "p.yaml", "--ledger", "l.sqlite"])
     'shoal ledger show visits --ledger l.sqlite'
+    >>> NextCommand(option=("--out", "draft-2")).line(["init", "visits.csv", "--out=draft"])
+    'shoal init visits.csv --out=draft-2'
     """
 
     instead: tuple[str, ...] = ()
@@ -62,7 +64,11 @@ class NextCommand:
     keep: str | None = None
     """An option that it takes over from the command that failed."""
     replace: tuple[str, str] | None = None
-    """A word of the command that failed, or the whole path that it names, and what stands in its place."""
+    """A word of the command that failed, or a path that it names, and what stands in its place."""
+    swap: tuple[str, str] | None = None
+    """Two words of the command that failed which change places."""
+    option: tuple[str, str] | None = None
+    """An option and its value, which takes the place of the one that the command that failed had, if it had one."""
     add: tuple[str, ...] = ()
     only: str | None = None
     """The command after which it is the next; None for all."""
@@ -78,14 +84,46 @@ class NextCommand:
             at = given.index(self.keep) if self.keep in given[:-1] else None
             return shlex.join(["shoal", *map(str, instead), *([] if at is None else given[at : at + 2])])
         words = list(given)
-        if self.replace is not None:
-            old, new = self.replace
-            place = next((at for at, word in enumerate(words) if old in (word, os.path.abspath(word))), None)  # noqa: PTH100
-            if place is None:
-                return None
-            own = words[place]
-            words[place] = str(Path(own).with_name(Path(new).name)) if own != old and Path(own).name else new
+        if self.swap is not None:
+            one, other = self.swap
+            words = [other if word == one else one if word == other else word for word in words]
+        if self.replace is not None and not _replace(words, *self.replace):
+            return None
+        if self.option is not None:
+            _set_option(words, *self.option)
         return shlex.join(["shoal", *words, *self.add])
+
+
+def _replace(words: list[str], old: str, new: str) -> bool:
+    """Put `new` in the place of a word, or of the value in `--option=value`; False where none is `old` or names its path."""
+    for at, word in enumerate(words):
+        head, sign, own = word.partition("=") if word.startswith("--") and "=" in word else ("", "", word)
+        if own == old:
+            words[at] = f"{head}{sign}{new}"
+            return True
+        if own and os.path.abspath(own) == os.path.abspath(old):  # noqa: PTH100
+            words[at] = f"{head}{sign}{_like(own, old, Path(new))}"
+            return True
+    return False
+
+
+def _like(own: str, old: str, new: Path) -> Path:
+    """A path inside or beside another one, spelled as that one was typed."""
+    if new.parent == Path(old):
+        return Path(own) / new.name
+    return Path(own).with_name(new.name) if Path(own).name else new
+
+
+def _set_option(words: list[str], name: str, value: str) -> None:
+    """Give an option this value, where it stands or at the end."""
+    for at, word in enumerate(words):
+        if word == name and at + 1 < len(words):
+            words[at + 1] = value
+            return
+        if word.startswith(f"{name}="):
+            words[at] = f"{name}={value}"
+            return
+    words += [name, value]
 
 
 def _typed(name: str, given: Sequence[str]) -> str | None:

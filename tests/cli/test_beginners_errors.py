@@ -131,6 +131,30 @@ CASES = {
         5,
         ("'town' in 30 rows", "widen the domain", "suppress", "nothing was charged"),
     ),
+    "table of another sheet": (
+        (_workbook, ("attributes:", "file: {sheet: people}\nattributes:")),
+        ("release", "policy.yaml", "book.xlsx", "--out", "out", "--new-ledger"),
+        5,
+        ("lacks columns",),
+    ),
+    "policy and table exchanged": (
+        (),
+        ("release", "people.csv", "policy.yaml", "--out", "out"),
+        2,
+        ("the table stands where the policy belongs", "exchange the two"),
+    ),
+    "folder of a policy": ((), ("plan", "there"), 2, ("a folder stands where a policy file should be named",)),
+    "policy that is no text": ((_workbook,), ("plan", "book.xlsx"), 2, ("not UTF-8 text", "where data do")),
+    "wrong command": ((), ("relese", "policy.yaml"), 2, ("Did you mean 'release'?",)),
+    "wrong option": ((), ("init", "people.csv", "--shema-only"), 2, ("Did you mean '--schema-only'?",)),
+    "folder without a name": ((), ("init", "."), 5, ("holds no Parquet files", ".")),
+    "draft is there, as one word": ((), ("init", "people.csv", "--out=there", "--new-ledger"), 2, ("exists",)),
+    "folder is there, above": (
+        (),
+        ("release", "policy.yaml", "people.csv", "--out", "there/../there", "--new-ledger"),
+        2,
+        ("exists",),
+    ),
     "folder is there": (
         (),
         ("release", "policy.yaml", "people.csv", "--out", "there", "--new-ledger"),
@@ -150,6 +174,14 @@ NEXT = {
     "wrong type": "shoal release policy.yaml people.csv --out out --new-ledger --show-values",
     "outside a domain": "shoal release policy.yaml people.csv --out out --new-ledger --show-values",
     "folder is there": "shoal release policy.yaml people.csv --out there-2 --new-ledger",
+    "folder is there, above": "shoal release policy.yaml people.csv --out there/../there-2 --new-ledger",
+    "draft is there": "shoal init people.csv --out there-2 --new-ledger",
+    "draft is there, as one word": "shoal init people.csv --out=there-2 --new-ledger",
+    "table of another sheet": "shoal init book.xlsx --sheet people --schema-only --out by-name",
+    "policy and table exchanged": "shoal release policy.yaml people.csv --out out",
+    "folder of a policy": "shoal plan there/policy.yaml",
+    "wrong command": "shoal release policy.yaml",
+    "wrong option": "shoal init people.csv --schema-only",
     "wrong path": None,
     "database refuses": None,
 }
@@ -228,3 +260,28 @@ def test_a_draft_of_a_table_without_a_header_says_so(desk):
     assert "Check: 2 of the 3 names of columns are numbers" in drafted.stdout
     assert "draft again with --force" in " ".join(drafted.stdout.split())
     assert "Check" not in shoal("init", "people.csv", "--out", "other").stdout
+
+
+def test_a_draft_that_is_there_is_written_beside_it(desk):
+    fields = refused("init", "people.csv", "--new-ledger", code=2)
+    assert fields["next"] == "shoal init people.csv --new-ledger --json --out draft-2"
+    assert shoal(*fields["next"].removeprefix("shoal ").split()).exit_code == 0
+    assert (desk / "draft-2" / "policy.yaml").is_file()
+
+
+@pytest.mark.slow
+def test_a_release_is_found_again_and_exported_by_what_the_messages_end_with(desk):
+    assert shoal(*RELEASE).exit_code == 0
+    assert refused("verify", "outt", code=2)["next"] == "shoal verify out --json"
+    assert shoal("export", "out", "rows.csv").exit_code == 0
+    fields = refused("export", "out", "rows.csv", code=2)
+    assert fields["next"] == "shoal export out rows-2.csv --json"
+    assert refused("export", "out", "new.csv", "--which", "tabel", code=2)["next"] == (
+        "shoal export out new.csv --which table --json"
+    )
+
+
+def test_a_hierarchy_file_that_is_not_there_has_one_of_nearly_its_name(desk):
+    (desk / "towns.csv").write_text("Ash;wood\nElm;wood\n")
+    _change(desk, "domain: [Ash, Elm]", "hierarchy: {file: twons.csv}")
+    assert "did you mean towns.csv?" in shoal("policy", "check", "policy.yaml").stderr

@@ -8,6 +8,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -17,7 +18,7 @@ from shoal.cli.terminal import output
 from shoal.cli.terminal.command import CommandGroup
 from shoal.cli.terminal.signals import Interrupted, SignalHandler
 from shoal.engine.read.foreign.address import is_address, refuse_secret
-from shoal.errors import OutputError, ShoalError, UsageError, visible
+from shoal.errors import NextCommand, OutputError, ShoalError, UsageError, visible
 
 SECTIONS = {
     "Numbers, without a table": {
@@ -61,6 +62,14 @@ OBJECTS = 100_000
 """New objects between two searches for cycles: modules that are loaded make many, and searching them was a tenth of a command."""
 
 
+class _UnknownCommandError(click.UsageError):
+    """A command that there is not, and the one that has nearly its name."""
+
+    def __init__(self, name: str, near: str, context: click.Context) -> None:
+        super().__init__(f"No such command '{name}'. Did you mean '{near}'?", context)
+        self.command_name, self.possibilities = name, [near]
+
+
 class Program(CommandGroup):
     """Finds each command in its module, and turns every failure into words and an exit code."""
 
@@ -72,6 +81,17 @@ class Program(CommandGroup):
             return None
         found: click.Command = getattr(import_module(f"shoal.cli.{MODULES[cmd_name]}"), cmd_name)
         return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            near = get_close_matches(args[0], MODULES, n=1)
+            if near:  # Click compares with the commands that it has loaded, which are none
+                raise _UnknownCommandError(args[0], near[0], ctx) from error
+            raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         for title, section in SECTIONS.items():
@@ -131,7 +151,8 @@ def _report(error: BaseException, handler: SignalHandler, given: list[str]) -> i
     if isinstance(error, click.ClickException):
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "shoal"
-        error = UsageError(error.format_message().rstrip("."), fix=f"see `{path} --help`")
+        fix = f"see `{path} --help`"
+        error = UsageError(error.format_message().rstrip("."), fix=fix, step=_spelled_right(error))
     if isinstance(error, ImportError) and (error.name or "").partition(".")[0] != "shoal":
         if os.environ.get("SHOAL_DEBUG") == "1":
             output.tell_trace(error)
@@ -150,6 +171,13 @@ def _report(error: BaseException, handler: SignalHandler, given: list[str]) -> i
         output.tell_error(visible(reason), {"kind": "OSError", "wrong": reason}, as_json=as_json)
         return 1
     return _report_unexpected(error, as_json)
+
+
+def _spelled_right(error: click.ClickException) -> NextCommand | None:
+    """The same command line with the option or the command that was probably meant."""
+    wrong = getattr(error, "option_name", None) or getattr(error, "command_name", None)
+    likely = getattr(error, "possibilities", None)
+    return NextCommand(replace=(wrong, likely[0])) if wrong and likely else None
 
 
 def _has_secret(word: str) -> bool:

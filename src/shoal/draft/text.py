@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.data.schema import STANDARD, Role
 from shoal.draft.codes.table import Labels
-from shoal.errors import PolicyError, UsageError
-from shoal.files.write import refuse_overwriting, write
+from shoal.errors import NextCommand, PolicyError, UsageError
+from shoal.files.write import free_name, refuse_overwriting, write
 from shoal.policy.confirmation import profiled
 from shoal.policy.confirmation_question import confirmation_questions
 from shoal.policy.model.method import MOST_COLUMNS
@@ -431,7 +431,12 @@ def refuse_existing(draft: Draft, folder: Path, *, force: bool) -> None:
     for name, content in _contents(draft).items():
         path = folder / name
         if path.parent.is_dir() and not (name == SCHEMA_FILE and _holds(path, content)):
-            refuse_overwriting(path, force=force)
+            try:
+                refuse_overwriting(path, force=force)
+            except UsageError as error:
+                free = free_name("draft" if folder == Path() else str(folder))
+                error.step = NextCommand(option=("--out", free), only="init")
+                raise
 
 
 def _contents(draft: Draft) -> dict[str, str]:

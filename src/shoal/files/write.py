@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +29,14 @@ def refuse_overwriting(path: Path, *, force: bool) -> None:
         raise UsageError("what stands there is no plain file, so it is not replaced", came=path, fix="name a file")
     if not path.parent.is_dir():
         raise UsageError("the folder of the file does not exist", came=path, fix="make the folder first")
+
+
+def free_name(path: str) -> str:
+    """A path beside this one at which nothing stands."""
+    bare = path.rstrip("/\\")
+    ending = "" if os.path.isdir(bare) else Path(bare).suffix  # noqa: PTH112
+    stem = bare.removesuffix(ending)
+    return next(name for number in itertools.count(2) if not os.path.lexists(name := f"{stem}-{number}{ending}"))
 
 
 def write(path: Path, content: bytes | str, *, force: bool, private: bool = False) -> Path:

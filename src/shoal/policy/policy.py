@@ -106,10 +106,21 @@ class Policy:
         if not isinstance(path, str | os.PathLike):
             raise UsageError("a policy file is named by its path", came=type(path).__name__, allowed="text or a path")
         where = Path(path)
+        if (where / "policy.yaml").is_file():
+            raise PolicyError(
+                "a folder stands where a policy file should be named",
+                came=where,
+                fix="name the policy in it",
+                step=NextCommand(replace=(str(path), str(where / "policy.yaml"))),
+            )
         try:
             text = read_plain_file(where, LARGEST_YAML).decode("utf-8-sig")
         except UnicodeDecodeError:
-            raise PolicyError("the policy is not UTF-8 text", came=where, fix="save it as UTF-8") from None
+            raise PolicyError(
+                "the policy is not UTF-8 text",
+                came=where,
+                fix="name the policy where a policy belongs, the table where data do; a policy is saved as UTF-8",
+            ) from None
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or "not a name of a file"
             near = near_path(where, (".yaml", ".yml")) if isinstance(error, FileNotFoundError) else None

@@ -14,6 +14,7 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +28,8 @@ from shoal.data.type import Type
 from shoal.engine.read.foreign.address import is_address, show_address
 from shoal.engine.write import whole_or_nothing
 from shoal.engine.write_foreign import STATISTICAL, write_database, write_statistical
-from shoal.errors import UsageError
-from shoal.files.write import refuse_overwriting
+from shoal.errors import NextCommand, UsageError
+from shoal.files.write import free_name, refuse_overwriting
 from shoal.progress import Stage, each_of, silent, within
 from shoal.publish.handbook.codebook import words_of
 from shoal.publish.handbook.content import COUNTS, NUMBERS, SYNTHETIC, Handbook, HandbookTable
@@ -137,7 +138,12 @@ def _check(target: str | Path, *, address: bool, into: str | None, intervals: st
         )
     if not address:
         if os.path.lexists(target):
-            raise UsageError("the file exists", came=target, fix="choose another name, or remove it")
+            raise UsageError(
+                "the file exists",
+                came=target,
+                fix="choose another name, or remove it",
+                step=NextCommand(replace=(str(target), free_name(str(target)))),
+            )
         refuse_overwriting(Path(target), force=True)
 
 
@@ -153,8 +159,14 @@ def _pick(handbook: Handbook, name: str | None) -> HandbookTable:
             came=name,
             allowed=shown,
             fix="say --which NAME (table=NAME)",
+            step=NextCommand(option=("--which", _nearest_table(name, names)), only="export"),
         )
     return found
+
+
+def _nearest_table(name: str | None, names: list[str]) -> str:
+    """The table that a name was probably meant to be, or the first one."""
+    return next(iter(get_close_matches(name or "", names, n=1, cutoff=0.3)), names[0])
 
 
 def _typed(handbook: Handbook, table: HandbookTable, name: str) -> TypedColumn:

@@ -31,7 +31,6 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import itertools
 import json
 import os
 from collections.abc import Mapping
@@ -39,6 +38,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import NextCommand, PolicyError, UsageError
+from shoal.files.write import free_name
 from shoal.publish.verify.standalone import hash_of, list_folder, open_inside, page_check, read_json, seal, sha256
 
 if TYPE_CHECKING:
@@ -302,12 +302,6 @@ def refuse_name(out: str | Path) -> Path:
     return path
 
 
-def _free_name(out: str) -> str:
-    """A path beside this one at which nothing stands."""
-    bare = out.rstrip("/\\")
-    return next(name for number in itertools.count(2) if not os.path.lexists(name := f"{bare}-{number}"))
-
-
 def refuse_target(out: str | Path, *, force: bool) -> Path:
     """The absolute path of a release folder; UsageError, before any work is done, if the release could not be written there."""
     folder = refuse_name(out)
@@ -323,7 +317,7 @@ def refuse_target(out: str | Path, *, force: bool) -> Path:
                 "the folder exists",
                 came=path,
                 fix="choose another name, or say --force to replace it",
-                step=NextCommand(replace=(str(out), _free_name(str(out)))),
+                step=NextCommand(replace=(str(out), free_name(str(out)))),
             )
         if not is_own(path):
             raise UsageError(

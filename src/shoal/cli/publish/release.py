@@ -15,7 +15,7 @@ from shoal.cli.terminal import output, progress
 from shoal.cli.terminal.command import command, json_option, ledger_option
 from shoal.cli.terminal.engine import engine_options, named_engine
 from shoal.cli.terminal.leftovers import recover_folder, recover_ledger
-from shoal.cli.terminal.policy_file import load_plan
+from shoal.cli.terminal.policy_file import load_plan, refuse_exchanged
 from shoal.cli.terminal.rejected_values import note_rejected, show_rejected, show_values_option
 from shoal.cli.terminal.table_source import data_argument
 from shoal.errors import UsageError
@@ -87,6 +87,7 @@ def release(
 
     if assess and no_report:
         raise UsageError("an assessment goes into the report, and none is asked for", allowed="--assess or --no-report")
+    refuse_exchanged(policy, data)
     planned = load_plan(policy)
     if lock is not None:
         refuse_other_plan(planned, lock)

@@ -14,7 +14,7 @@ from shoal.cli.terminal import numbers, output, progress
 from shoal.cli.terminal.command import command, group, json_option, ledger_option
 from shoal.cli.terminal.engine import engine_options, named_engine
 from shoal.cli.terminal.leftovers import recover_ledger
-from shoal.cli.terminal.policy_file import load_policy
+from shoal.cli.terminal.policy_file import load_policy, refuse_exchanged
 from shoal.cli.terminal.rejected_values import show_rejected, show_values_option
 from shoal.cli.terminal.table_source import data_argument
 from shoal.errors import BudgetError, UsageError
@@ -78,6 +78,7 @@ def register_dataset(
     from shoal.query.dataset import refuse_treatments
     from shoal.query.session import register
 
+    refuse_exchanged(policy, data)
     asked = load_policy(policy)
     rate = None if sampled is None else numbers.read_number(sampled, "the rate of the sample")
     refuse_treatments(asked)

@@ -6,10 +6,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shoal.cli.terminal import progress
+from shoal.errors import NextCommand, UsageError
 
 if TYPE_CHECKING:
     from shoal.policy.policy import Policy
     from shoal.publish.plan.base import Plan
+
+
+def refuse_exchanged(policy: Path, data: Path | str) -> None:
+    """Raise UsageError where the endings say that policy and table were given in the wrong order; nothing is read."""
+    endings = {".yaml", ".yml"}
+    if Path(data).suffix.lower() in endings and policy.suffix.lower() not in endings:
+        raise UsageError(
+            "the table stands where the policy belongs",
+            came=f"{policy}, then {data}",
+            allowed="the policy, then the table",
+            fix="exchange the two",
+            step=NextCommand(swap=(str(policy), str(data))),
+        )
 
 
 def load_policy(path: Path) -> Policy:

@@ -18,7 +18,7 @@ from shoal.data import taxonomy as trees
 from shoal.data.domain import list_values, shorten
 from shoal.data.hierarchy.base import Hierarchy, HierarchyRequest
 from shoal.data.hierarchy.level import MISSING, GroupLevel, Level, TopLevel, loss_of_labels
-from shoal.data.plain_file import LARGEST_HIERARCHY, read_plain_file
+from shoal.data.plain_file import LARGEST_HIERARCHY, near_path, read_plain_file
 from shoal.data.type import point, spell, text_at
 from shoal.errors import PolicyError
 
@@ -216,7 +216,9 @@ def read_rows(path: Path, delimiter: str | None = None) -> list[list[str]]:
     try:
         return parse_rows(read_plain_file(path, LARGEST_HIERARCHY), delimiter, str(path))
     except (OSError, ValueError):
-        raise PolicyError("a hierarchy file cannot be read", came=path, fix="name a file that is there") from None
+        near = near_path(path)
+        fix = "name a file that is there" if near is None else f"did you mean {near.name}?"
+        raise PolicyError("a hierarchy file cannot be read", came=path, fix=fix) from None
 
 
 def parse_rows(raw: bytes, delimiter: str | None = None, name: str = "the file") -> list[list[str]]:

@@ -185,7 +185,9 @@ def match_schema(found: StoredColumns, schema: Schema) -> Input:
     Raises     DataError where a column is missing or its values cannot be read as declared
     """
     asked = _columns_to_read(schema)
-    _refuse_names(found.name, found.names, [attribute.name for attribute in asked], parsed=found.parsed)
+    _refuse_names(
+        found.name, found.names, [attribute.name for attribute in asked], parsed=found.parsed, form=schema.file
+    )
     places = tuple(found.names.index(attribute.name) for attribute in asked)
     kinds = tuple(found.kinds[place] for place in places)
     _refuse_types(found, asked, kinds)
@@ -215,7 +217,7 @@ def recognize(
     Raises     DataError where the input cannot be read, or lacks a column of `names`
     """
     found = _open(data, form, names, names or None, stage)
-    _refuse_names(found.name, found.names, names, parsed=found.parsed)
+    _refuse_names(found.name, found.names, names, parsed=found.parsed, form=form)
     return found
 
 
@@ -302,7 +304,9 @@ def _open_silently(work: Callable[[], StoredColumns], name: str) -> StoredColumn
     )
 
 
-def _refuse_names(source: str, names: Sequence[str], asked: Sequence[str], *, parsed: bool) -> None:
+def _refuse_names(
+    source: str, names: Sequence[str], asked: Sequence[str], *, parsed: bool, form: FileFormat = STANDARD
+) -> None:
     """Raise DataError where names of columns are empty, doubled or not there.
 
     Names of the input are not quoted: in a file without a header they would be a record.
@@ -324,8 +328,14 @@ def _refuse_names(source: str, names: Sequence[str], asked: Sequence[str], *, pa
             + "check that this is the policy of this table, and that the file has a header"
             + (", and that `file: {delimiter: ...}` in the policy is right" if parsed else "")
             + "; `shoal init FILE --schema-only --out NEW` writes a policy with the names that the file has",
-            step=NextCommand(take=source, instead=("init", source, "--schema-only", "--out", "by-name")),
+            step=NextCommand(take=source, instead=("init", source, *_part(form), "--schema-only", "--out", "by-name")),
         )
+
+
+def _part(form: FileFormat) -> tuple[str, ...]:
+    """The options of `shoal init` that name the part of a file or a database that a policy names."""
+    parts = {"--sheet": form.sheet, "--table": form.table, "--query": form.query}
+    return tuple(word for option, name in parts.items() if name is not None for word in (option, name))
 
 
 def _spelled(missing: Sequence[str], names: Sequence[str]) -> str:
@@ -391,7 +401,7 @@ def _recognize(
         return open_database(data, form)
     path = Path(data)
     if path.is_dir():
-        return open_parquet(path.name, parquet_files(path))
+        return open_parquet(path.name or str(path), parquet_files(path))
     suffix = path.suffix.lower()
     _refuse_parts(path, suffix, form)
     if suffix in TEXT + tuple(PACKINGS) + BINARY:
@@ -452,7 +462,7 @@ def parquet_files(folder: Path) -> list[Path]:
         if file.suffix.lower() in PARQUET and not any(p[0] in "._" for p in file.relative_to(folder).parts)
     ]
     if not files:
-        raise DataError("the folder holds no Parquet files", came=folder.name, allowed=ALLOWED)
+        raise DataError("the folder holds no Parquet files", came=folder.name or folder, allowed=ALLOWED)
     return sorted(files, key=lambda file: file.relative_to(folder).as_posix())
 
 
