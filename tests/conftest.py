@@ -134,6 +134,18 @@ def postgresql() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def mariadb() -> Iterator[str]:
+    """The address of a real MariaDB server, which this run starts and ends; skipped where none is installed."""
+    from tests.mariadb import ABSENT, find_server, run_server
+
+    program = find_server()
+    if program is None:
+        pytest.skip(ABSENT)
+    with run_server(program) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
 def effort(request: pytest.FixtureRequest) -> int:
     """How many times longer a statistical run may be: 1 in `make test`, 20 in `make slow`."""
     return 20 if request.config.getoption("--run-slow") else 1

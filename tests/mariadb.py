@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-ABSENT = "cannot run here: no MariaDB server is installed (Debian package mariadb-server)"
+ABSENT = "cannot run here: no MariaDB server is installed (Debian package mariadb-server-core)"
 PATIENCE = 60
 """Seconds in which a server is there, also on a busy machine."""
 
@@ -24,7 +24,7 @@ def find_server() -> str | None:
 
 @contextmanager
 def run_server(program: str) -> Iterator[str]:
-    """Run a server that asks nobody for a password, and give the address of its database."""
+    """Run a server that asks nobody for a password, and give the address of its empty database `clinic`."""
     folder = Path(tempfile.mkdtemp(prefix="shoal-mariadb-"))
     as_user = "nobody" if os.getuid() == 0 else None
     (folder / "rows").mkdir()
@@ -44,8 +44,19 @@ def run_server(program: str) -> Iterator[str]:
                 if server.poll() is not None or time.monotonic() > limit:
                     raise RuntimeError((folder / "log").read_text(errors="replace")[-2000:])
                 time.sleep(0.05)
-            yield f"mysql://root@localhost/?unix_socket={socket}"
+            _make_database(str(socket))
+            yield f"mysql://root@localhost/clinic?unix_socket={socket}"
         finally:
             server.kill()
             server.wait()
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _make_database(socket: str) -> None:
+    import pymysql
+
+    connection = pymysql.connect(user="root", unix_socket=socket)
+    try:
+        connection.cursor().execute("CREATE DATABASE clinic CHARACTER SET utf8mb4")
+    finally:
+        connection.close()

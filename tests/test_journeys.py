@@ -19,7 +19,7 @@ NEVER = ("patient_id", "last_name", "first_name", "email", "notes", "last_modifi
 """Columns that a draft must not publish: they name people, hold free text, or say nothing."""
 
 
-@pytest.fixture(params=["Excel", "Stata", "PostgreSQL"])
+@pytest.fixture(params=["Excel", "Stata", "PostgreSQL", "MariaDB"])
 def form(request, tmp_path, monkeypatch):
     """The made-up table of forty columns in one form: how it is named, and what else `shoal init` is told."""
     monkeypatch.chdir(tmp_path)
@@ -31,7 +31,7 @@ def form(request, tmp_path, monkeypatch):
             return (str(clinic.write_workbook(Path("clinic.xlsx"), table)), "--sheet", "visits")
         if request.param == "Stata":
             return (str(clinic.write_stata(Path("clinic.dta"), table)),)
-        address: str = request.getfixturevalue("postgresql")
+        address: str = request.getfixturevalue(request.param.lower())
         name = f"clinic_{rows}"
         write_database(address, name, table, clinic.CODEBOOK)
         return (address, "--table", name)

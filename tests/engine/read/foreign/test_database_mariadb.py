@@ -17,7 +17,6 @@ from shoal.errors import DataError
 from shoal.policy.policy import Policy
 from tests.contract.reader_cases import POLICY, arrow_table
 from tests.engine.oracle import OracleEngine
-from tests.mariadb import ABSENT, find_server, run_server
 
 pytestmark = pytest.mark.slow
 
@@ -31,19 +30,12 @@ FIRST = """
 
 
 @pytest.fixture(scope="module")
-def address():
-    program = find_server()
-    if program is None:
-        pytest.skip(ABSENT)
-    with run_server(program) as server:
-        made = server.replace("localhost/", "localhost/clinic")
-        with connect(server) as connection:
-            connection.exec_driver_sql("CREATE DATABASE clinic CHARACTER SET utf8mb4")
-        with connect(made) as connection:
-            connection.exec_driver_sql(f"CREATE TABLE visits ({KINDS}) ENGINE = InnoDB")
-            connection.exec_driver_sql(f"INSERT INTO visits VALUES ({FIRST})".replace("%", "%%"))  # noqa: S608
-            connection.exec_driver_sql("INSERT INTO visits (id) VALUES (2)")
-        yield made
+def address(mariadb):
+    with connect(mariadb) as connection:
+        connection.exec_driver_sql(f"CREATE TABLE visits ({KINDS}) ENGINE = InnoDB")
+        connection.exec_driver_sql(f"INSERT INTO visits VALUES ({FIRST})".replace("%", "%%"))  # noqa: S608
+        connection.exec_driver_sql("INSERT INTO visits (id) VALUES (2)")
+    return mariadb
 
 
 def connect(address):
