@@ -48,7 +48,18 @@ def test_a_check_says_what_is_asked_for_and_what_nobody_has_confirmed(file):
 def test_a_check_of_a_policy_without_a_release(tmp_path):
     (tmp_path / "p.yaml").write_text(DRAFT)
     assert answer("policy", "check", tmp_path / "p.yaml")["plan"] is None
-    assert "it asks for no release" in shoal("policy", "check", tmp_path / "p.yaml").stdout
+    checked = shoal("policy", "check", tmp_path / "p.yaml")
+    assert "it asks for no release" in checked.stdout
+    assert f"check again: shoal policy check {tmp_path / 'p.yaml'}" in checked.stderr
+
+
+def test_a_check_names_the_columns_that_have_no_domain_yet(tmp_path):
+    (tmp_path / "t.csv").write_text("town,patient_id,tall\nAsh,7,1\n")
+    assert shoal("init", tmp_path / "t.csv", "--schema-only", "--out", tmp_path).exit_code == 0
+    assert answer("policy", "check", tmp_path / "policy.yaml")["undeclared"] == ["town", "tall"]
+    checked = shoal("policy", "check", tmp_path / "policy.yaml")
+    assert "no domain   town, tall" in checked.stdout
+    assert "fill in the domains that are missing" in checked.stderr
 
 
 def test_a_check_names_what_is_wrong(tmp_path):

@@ -100,6 +100,12 @@ def test_what_is_declared_does_not_depend_on_the_values():
         assert (column.domain, column.hierarchy) == (unseen[column.name].domain, unseen[column.name].hierarchy)
 
 
+def test_names_alone_tell_measured_numbers_and_moments():
+    names = {"height_cm": "170", "fnlwgt": "1.5", "timestamp": "2024-01-01 10:00", "town": "Ash"}
+    found = draft_of(pa.table({name: [value] for name, value in names.items()}), schema_only=True)
+    assert [found[name].type.value for name in names] == ["decimal", "decimal", "datetime", "category"]
+
+
 def test_with_the_schema_alone_no_value_is_written_and_what_is_missing_is_said():
     found = draft_of(generate(STAFF), schema_only=True)
     assert not found.looked_at

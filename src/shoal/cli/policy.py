@@ -52,12 +52,14 @@ def check_policy(file: Path, as_json: bool) -> None:
         roles.setdefault(attribute.role.value, []).append(attribute.name)
     profiled = list(found.profiled_keys())
     planned = _plan_fields(found)
+    undeclared = [each.name for each in found.schema.attributes if each.published and each.domain is None]
     fields = {
         "file": str(file),
         "dataset": found.dataset,
         "unit": found.unit.words(),
         "attributes": roles,
         "profiled": profiled,
+        "undeclared": undeclared,
         "plan": planned,
         "lock": found.lock().sha256,
     }
@@ -68,6 +70,7 @@ def check_policy(file: Path, as_json: bool) -> None:
         ("dataset", found.dataset),
         ("unit", found.unit.words()),
         *((role, ", ".join(names)) for role, names in roles.items()),
+        *([("no domain", ", ".join(undeclared))] if undeclared else []),
         ("plan", "none: it asks for no release" if planned is None else planned["words"]),
         ("lock", found.lock().sha256[:16]),
     ]
@@ -75,6 +78,12 @@ def check_policy(file: Path, as_json: bool) -> None:
     output.print_facts(rows)
     for note in planned["notes"] if planned is not None else ():
         output.note(note)
+    if planned is None:
+        domains = "fill in the domains that are missing, then " if undeclared else ""
+        output.note(
+            f"nothing can be released: {domains}add a `release:` block such as `release: {{epsilon: 1, delta: 1e-6}}` "
+            f"(a draft has one: take the # off its lines), and check again: shoal policy check {file}"
+        )
     if profiled:
         columns = found.profiled_columns()
         output.print_paragraph(

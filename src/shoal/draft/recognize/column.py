@@ -59,6 +59,8 @@ _OF_ONE_PERSON = frozenset(
 _FREE_TEXT = "it holds free text, in which people write what nobody foresees"
 _EITHER_WEIGHT = (("wt",), ("wgt",))
 """Names of survey weights that bodies have as well."""
+_UNITS = frozenset("cm mm km kg mg lb lbs eur euro usd chf gbp pct percent prozent".split())
+"""Units of measured numbers, which may have a fraction."""
 _TIMES = frozenset("days hours weeks months years minutes times count cnt".split())
 """Words after which a number is a number."""
 
@@ -293,7 +295,7 @@ class _Column:
         base = Recognition(role, None, "", _key(subject))
         profile = self.profile
         if not profile.looked_at and profile.storage is Storage.TEXT:
-            return replace(base, type=_type_of_name(subject))
+            return replace(base, type=_type_of_name(subject, self.words))
         if profile.storage is Storage.BOOLEAN:
             return replace(base, type=Type.BOOLEAN)
         if profile.storage in (Storage.DATE, Storage.MOMENT):
@@ -475,9 +477,13 @@ def _alike(one: str, other: str) -> bool:
     return one != other and sorted(one) == sorted(other)
 
 
-def _type_of_name(subject: Subject | None) -> Type:
+def _type_of_name(subject: Subject | None, words: Sequence[str]) -> Type:
     """The type that a name suggests where no value was looked at."""
     kind = "" if subject is None else subject.kind
+    if (subject is not None and subject.role is Role.WEIGHT) or set(words) & _UNITS:
+        return Type.DECIMAL
+    if subject is not None and subject.key == "timestamp":
+        return Type.DATETIME
     numbers = {
         "number": Type.INTEGER,
         "count": Type.INTEGER,

@@ -130,7 +130,10 @@ class Plan(ABC):
         """The policy's `release` block; PolicyError where there is none, or its method is another class's to plan."""
         asked = policy.release
         if asked is None:
-            raise PolicyError("the policy asks for no release", fix="add a `release:` block")
+            raise PolicyError(
+                "the policy asks for no release",
+                fix="add a `release:` block, such as `release: {epsilon: 1, delta: 1e-6}`, once its columns have domains",
+            )
         if asked.method not in cls.methods:
             raise PolicyError(
                 "release.method: another method than the one to plan", came=asked.method, allowed=", ".join(cls.methods)

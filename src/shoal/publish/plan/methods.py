@@ -53,7 +53,10 @@ def plan(policy: Policy) -> Plan:
     """
     asked = policy.release
     if asked is None:
-        raise PolicyError("the policy asks for no release", fix="add a `release:` block")
+        raise PolicyError(
+            "the policy asks for no release",
+            fix="add a `release:` block, such as `release: {epsilon: 1, delta: 1e-6}`, once its columns have domains",
+        )
     if asked.method is None or asked.method not in PLANS:
         raise PolicyError(
             "release.method: this method cannot be planned yet", came=asked.method, allowed=", ".join(PLANS)
