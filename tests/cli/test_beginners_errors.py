@@ -269,6 +269,12 @@ def test_a_draft_that_is_there_is_written_beside_it(desk):
     assert (desk / "draft-2" / "policy.yaml").is_file()
 
 
+def test_a_draft_that_publishes_no_column_says_so(desk):
+    (desk / "ids.csv").write_text("\n".join(["id", *map(str, range(1000, 1050)), ""]))
+    drafted = shoal("init", "ids.csv", "--out", "ids", "--new-ledger")
+    assert "give a column in ids/policy.yaml a role that is published" in drafted.stdout
+
+
 @pytest.mark.slow
 def test_a_release_is_found_again_and_exported_by_what_the_messages_end_with(desk):
     assert shoal(*RELEASE).exit_code == 0
@@ -276,6 +282,10 @@ def test_a_release_is_found_again_and_exported_by_what_the_messages_end_with(des
     assert shoal("export", "out", "rows.csv").exit_code == 0
     fields = refused("export", "out", "rows.csv", code=2)
     assert fields["next"] == "shoal export out rows-2.csv --json"
+    database = ("export", "out", "sqlite:///new.sqlite", "--table", "people")
+    assert shoal(*database).exit_code == 0
+    fields = refused(*database, code=2)
+    assert fields["next"] == "shoal export out sqlite:///new.sqlite --table people_2 --json"
     assert refused("export", "out", "new.csv", "--which", "tabel", code=2)["next"] == (
         "shoal export out new.csv --which table --json"
     )

@@ -106,6 +106,10 @@ def _row(column: DraftedColumn) -> tuple[str, str, str, str]:
 
 
 def _next(found: Draft, written: Path) -> list[str]:
+    if not any(column.published for column in found.columns):
+        return [
+            f"give a column in {written} a role that is published, such as quasi, then: shoal policy check {written}"
+        ]
     if not found.complete:
         return [f"fill in what is missing in {written}, then: shoal policy check {written}"]
     confirm = [f"shoal policy confirm {written}"] if found.profiled else []

@@ -23,7 +23,7 @@ from shoal.data.codebook import Codebook, ColumnDescription
 from shoal.engine.read.foreign.address import mask_secrets, parse_address, show_address
 from shoal.engine.read.storage import EXACT
 from shoal.engine.write import whole_or_nothing
-from shoal.errors import DataError, ShoalError, UsageError
+from shoal.errors import DataError, NextCommand, ShoalError, UsageError
 from shoal.progress import Stage, each_of, silent
 
 if TYPE_CHECKING:
@@ -280,6 +280,14 @@ def write_database(
     raise failed
 
 
+def _free_table(inspector: sa.Inspector, name: str, schema: str | None) -> str:
+    """A name beside this one that no table has, nor the codebook beside it."""
+    bare = name.rpartition(".")[2]
+    taken = set(inspector.get_table_names(schema))
+    numbers = itertools.count(2)
+    return next(f"{name}_{each}" for each in numbers if not taken & {f"{bare}_{each}", f"{bare}_{each}_codebook"})
+
+
 def _write_tables(
     connection: sa.Connection, name: str, table: pa.Table, codebook: Codebook | None, shown: str, stage: Stage
 ) -> None:
@@ -295,6 +303,7 @@ def _write_tables(
             "the database has a table of this name already",
             came=f"{', '.join(there)} in {shown}",
             fix="name another one, or drop it there",
+            step=NextCommand(option=("--table", _free_table(inspector, name, schema)), only="export"),
         )
     connection.rollback()
     own: list[sa.Table] = []

@@ -83,6 +83,16 @@ def test_a_date_that_reads_in_two_ways_says_so():
     assert (found.format, found.other_format) == ("%d/%m/%Y", "%m/%d/%Y")
 
 
+def test_dates_in_two_spellings_are_noticed():
+    typed = ["2024-01-05"] * 30 + ["31.12.2024", "7.2.2024"] * 5
+    found = recognized(typed, "Aufnahmedatum")
+    assert (found.role, found.type.value) == (Role.QUASI, "category")
+    assert found.reason.startswith("it holds dates in two spellings, 2024-12-31 and 31.12.2024: spell them alike")
+    assert 'type: date, format: "%d.%m.%Y"' in found.reason
+    assert "two spellings" not in recognized([*typed, "soon"], "Aufnahmedatum").reason
+    assert "two spellings" not in recognized(["1.2.2024", "7.2.2024"] * 20).reason
+
+
 def test_a_name_that_promises_dates_over_words_is_not_believed():
     assert recognized(["urgent", "planned"] * 20, "admission").subject is None
 

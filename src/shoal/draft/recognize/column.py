@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from shoal.data.date_format import DateFormat
 from shoal.data.schema import Role
 from shoal.data.type import Type
 from shoal.draft.codes.countries import COUNTRIES
@@ -14,9 +17,9 @@ from shoal.draft.codes.regions import CALENDAR, REGIONS, STATES
 from shoal.draft.codes.scales import EDUCATION, SCALES, OrdinalScale, order_of_bands
 from shoal.draft.codes.table import CodeList
 from shoal.draft.codes.work import WORK
-from shoal.draft.profile import FORMS, SHAPES, ColumnProfile
+from shoal.draft.profile import FORMS, SHAPES, ColumnProfile, pattern_of
 from shoal.draft.recognize.subjects import CODED, COUNTING, ITEMS, Subject, subjects_of
-from shoal.engine.read.storage import Storage
+from shoal.engine.read.storage import DATE, Storage
 
 TABLES: tuple[CodeList, ...] = (*CALENDAR, *STATES, *COUNTRIES, *DISEASES, *REGIONS, *WORK, *PEOPLE)
 """Every table of codes; of several that have all values of a column, the first is taken."""
@@ -59,6 +62,7 @@ _OF_ONE_PERSON = frozenset(
 _FREE_TEXT = "it holds free text, in which people write what nobody foresees"
 _EITHER_WEIGHT = (("wt",), ("wgt",))
 """Names of survey weights that bodies have as well."""
+_EXAMPLE = dt.datetime(2024, 12, 31)  # noqa: DTZ001 - a date, wherever it is read
 _UNITS = frozenset("cm mm km kg mg lb lbs eur euro usd chf gbp pct percent prozent".split())
 """Units of measured numbers, which may have a fraction."""
 _TIMES = frozenset("days hours weeks months years minutes times count cnt".split())
@@ -233,6 +237,13 @@ class _Column:
             return replace(found, role=Role.QUASI, subject="sex", reason="its values are the sexes")
         if self._free_text():
             return Recognition(Role.DROP, None, _FREE_TEXT)
+        form = _second_spelling(profile)
+        if form is not None and found.type in (Type.CATEGORY, Type.TEXT):
+            reason = (
+                f"it holds dates in two spellings, 2024-12-31 and {DateFormat(form).spell(_EXAMPLE)}: spell them alike, or, "
+                f'where the first are dates of a workbook, write type: date, format: "{form}"'
+            )
+            return replace(found, role=Role.QUASI, reason=reason)
         return self._unique() or self._by_values(found)
 
     def _by_values(self, found: Recognition) -> Recognition:
@@ -470,6 +481,23 @@ class _Column:
 def _one_or_two(profile: ColumnProfile) -> bool:
     """Two kinds that are numbered 1 and 2."""
     return set(profile.counts or ()) == {"1", "2"}
+
+
+def _second_spelling(profile: ColumnProfile) -> str | None:
+    """The form in which the rest of a column's texts are dates, where some are dates as 2024-12-31."""
+    if profile.storage is not Storage.TEXT or not profile.looked_at:
+        return None
+    iso = re.compile(rf"\s*({DATE})\s*")
+    values = profile.values()
+    others = [value for value in values if not iso.fullmatch(value)]
+    if not others or len(others) == len(values):
+        return None
+    forms = (form for form in FORMS if "%H" not in form and "%I" not in form)
+    return next((form for form in forms if all(_is_date(value, form) for value in others)), None)
+
+
+def _is_date(text: str, form: str) -> bool:
+    return re.fullmatch(rf"(?i)\s*{pattern_of(form)}\s*", text) is not None
 
 
 def _alike(one: str, other: str) -> bool:

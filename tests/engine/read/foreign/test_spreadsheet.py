@@ -80,6 +80,13 @@ def test_the_sheet_is_named_or_the_only_one(write):
         recognize(path, FileFormat(sheet="Visits"))
 
 
+def test_a_title_above_the_names_is_refused_as_one(write):
+    for above in (["Patients 2024"], [None, "Patients 2024"]):
+        with pytest.raises(DataError, match=r"the first row of the sheet has one cell.*such as a title"):
+            recognize(write({"s": [above, [], ["a", "b"], [1, 2]]}))
+    assert recognize(write({"s": [["a"], [1], [2]]})).names == ("a",)
+
+
 @pytest.mark.parametrize("notes", ["Notes", "Hinweise", "Lies mich", "Erläuterungen", "Légende", "Leyenda"])
 def test_the_suggested_sheet_is_not_one_that_holds_notes(write, notes):
     path = write({notes: [["Fehlende Werte: -9"]], "Daten": ROWS})

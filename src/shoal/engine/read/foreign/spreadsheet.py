@@ -86,6 +86,7 @@ def open_workbook(path: Path, sheet: str | None = None, stage: Stage = silent) -
     filled = [place for place, cell in enumerate(header) if spell_as(cell) is not None]
     first, stop = filled[0], filled[-1] + 1
     names = tuple(spell_as(cell) or "" for cell in header[first:stop])
+    _refuse_title(held, len(filled), path.name)
     _refuse_merged(held, first, stop, path.name)
     count, report = 0, report_progress(stage, "looking for cells beside the table")
     for count, row in enumerate(rows, start=1):
@@ -106,6 +107,18 @@ def open_workbook(path: Path, sheet: str | None = None, stage: Stage = silent) -
 
     kinds = tuple(itertools.repeat(pa.string(), len(names)))
     return StoredColumns(path.name, names, kinds, count, stamp, opener, counted=COUNTED, speller=speller)
+
+
+def _refuse_title(held: Any, named: int, name: str) -> None:
+    """Refuse a sheet whose first row has one cell and the next one several: a title stands above the names."""
+    below = next(itertools.islice(_rows(held, name), 1, None), [])
+    if named == 1 and sum(spell_as(cell) is not None for cell in below) > 1:
+        raise DataError(
+            "a row has cells beside the named columns: the first row of the sheet has one cell, and the row below it several",
+            came=name,
+            allowed="a first row with the names of all columns",
+            fix="delete the rows above the names, such as a title, or keep them on another sheet",
+        )
 
 
 def _load(path: Path, sheet: str | None) -> Any:
