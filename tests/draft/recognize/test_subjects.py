@@ -49,12 +49,36 @@ from shoal.draft.recognize.subjects import SUBJECTS, subject_of, vocabulary
         ("Raucherstatus", "habit"),
         ("Verweildauer", "stay"),
         ("Schulabschluss", "education"),
+        ("Nom de famille", "person name"),
+        ("Prénom", "person name"),
+        ("N° sécurité sociale", "official number"),
+        ("Courriel", "email"),
+        ("Date de naissance", "birth date"),
+        ("Niveau d'études", "education"),
+        ("Apellidos", "person name"),
+        ("Dirección", "address"),
+        ("Fecha de nacimiento", "birth date"),
+        ("Historia clínica", "person id"),
+        ("Cognome", "person name"),
+        ("Data di nascita", "birth date"),
+        ("Stato civile", "marital"),
+        ("Achternaam", "person name"),
+        ("Geboortedatum", "birth date"),
+        ("Burgerlijke staat", "marital"),
+        ("Peso (kg)", "body"),
         ("foo", None),
     ],
 )
 def test_a_name_has_its_subject(name, key):
     found = subject_of(words_of(name, vocabulary()))
     assert (None if found is None else found.key) == key
+
+
+@pytest.mark.parametrize(
+    "name", ["Nom", "Nome", "Anschrift", "Adresse", "Indirizzo", "Adres", "Correo", "Telefoonnummer", "Arzt"]
+)
+def test_names_and_addresses_in_other_languages_are_never_published(name):
+    assert subject_of(words_of(name, vocabulary())).role is Role.IDENTIFIER
 
 
 def test_every_subject_is_listed_once_and_no_phrase_is_empty():

@@ -39,6 +39,8 @@ SUBJECTS: tuple[Subject, ...] = (
         "person name",
         _I,
         "names people",
+        "nom de famille|nom de naissance|nom patient|nom du patient|cognome|achternaam|voornaam|familienaam|"
+        "sobrenome|arzt|hausarzt|medecin|medecin traitant|"
         "familienname|geburtsname|zuname|rufname|ansprechpartner|"
         "first name|last name|full name|given name|family name|middle name|maiden name|surname|forename|firstname|"
         "lastname|fullname|fname|lname|mname|nachname|vorname|apellido*|nombre|prenom|nom famille|patient name|"
@@ -48,12 +50,20 @@ SUBJECTS: tuple[Subject, ...] = (
         weight=9,
         kind="name",
     ),
-    _subject("name", _I, "is a name", "name", weight=2, kind="name"),
-    _subject("email", _I, "is an e-mail address", "email*|e mail|mail|mailbox", weight=9, kind="name"),
+    _subject("name", _I, "is a name", "nom|nome|naam|name", weight=2, kind="name"),
+    _subject(
+        "email",
+        _I,
+        "is an e-mail address",
+        "courriel|correo|correo electronico|email*|e mail|mail|mailbox",
+        weight=9,
+        kind="name",
+    ),
     _subject(
         "phone",
         _I,
         "is a telephone number",
+        "telefoon*|movil|cellulare|rufnummer|"
         "phone*|telephone*|mobile|cellphone|cell phone|fax|tel|telefon*|handy|msisdn|phone number|mobile number|cell number",
         weight=9,
         kind="name",
@@ -62,6 +72,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "address",
         _I,
         "is an address",
+        "adresse*|anschrift|wohnadresse|direccion|indirizzo|adres|domicilio|domicile|endereco|"
         "address*|addr|street*|strasse|house number|house no|apartment|apt|addr line|calle|rue|home address|hausnummer",
         weight=8,
         kind="name",
@@ -70,6 +81,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "official number",
         _I,
         "is a number that authorities or insurers give to people",
+        "securite sociale|numero securite sociale|nir|nie|cedula|ahv nr|sozialvers nr|kv nummer|kvnr|"
         "versicherungs nummer|sozialversicherungs nummer|rentenversicherungs nummer|steuer nummer|steuer id|"
         "ausweis nummer|pass nummer|ahv nummer|svnr|kfz kennzeichen|"
         "ssn|social security|social security number|national id|national insurance|nino|passport*|nhs number|nhs no|nhs|"
@@ -119,6 +131,8 @@ SUBJECTS: tuple[Subject, ...] = (
         "person id",
         _I,
         "numbers people",
+        "id patient|id paciente|numero patient|numero de paciente|numero paciente|matricule|matricola|"
+        "historia clinica|n dossier|numero dossier|no dossier|num dossier|"
         "patient id|patient no|patient number|pat id|patid|patient|person id|pers id|person number|person no|personid|pid|"
         "employee id|employee number|employee no|emp id|emp no|empid|empno|emp num|staff id|worker id|student id|"
         "student no|student number|pupil id|customer id|customer number|customer no|cust id|custid|client id|"
@@ -163,16 +177,25 @@ SUBJECTS: tuple[Subject, ...] = (
         "age",
         _Q,
         "is an age",
+        "eta|leeftijd|idade|"
         "age|ages|age years|age yrs|alter|edad|ageyrs|agep|age at admission|age at diagnosis|age at death|age in years|"
         "years old|age group|age band|age class|age cat|age range|agegrp|agegroup|agecat",
         weight=6,
         kind="number",
     ),
-    _subject("sex", _Q, "is the sex", "sex|gender|geschlecht|sexo|sexe|sex code|gender code|gender identity", weight=6),
+    _subject(
+        "sex",
+        _Q,
+        "is the sex",
+        "sesso|geslacht|geschl|sex|gender|geschlecht|sexo|sexe|sex code|gender code|gender identity",
+        weight=6,
+    ),
     _subject(
         "birth date",
         _Q,
         "is a date of birth",
+        "date de naissance|date naissance|fecha de nacimiento|fecha nacimiento|data di nascita|data nascita|"
+        "data de nascimento|geboortedatum|"
         "geburtstag|gebdat|geb datum|gebdatum|geb dat|"
         "dob|birth date|date of birth|birthdate|birthday|birth day|date birth|geburtsdatum|bdate|birthdt|birth dt|"
         "dateofbirth",
@@ -201,6 +224,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "country",
         _Q,
         "is a country",
+        "nationalite|nacionalidad|cittadinanza|nationaliteit|paese|"
         "herkunftsland|geburtsland|nationalitat|nationalitaet|herkunft|"
         "country|country of birth|birth country|native country|country code|nation|nationality|citizenship|citizen|land|"
         "pais|pays|cob|country of residence|country origin|origin country|iso country|staat*|cntry|ctry|nativity",
@@ -240,6 +264,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "city",
         _Q,
         "is a place",
+        "comune|woonplaats|"
         "wohnort|"
         "city|town|municipality|village|place|commune|gemeinde|ort|stadt|ville|ciudad|municipio|locality|"
         "place of residence|settlement|suburb|residence|city code",
@@ -273,6 +298,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "marital",
         _Q,
         "is the marital status",
+        "situation familiale|situation matrimoniale|etat civil|stato civile|burgerlijke staat|zivilstand|"
         "marital|marital status|marstat|civil status|maritalstatus|marst|married|familienstand|estado civil|spouse|"
         "partner|mar stat|ever married|marriage",
         weight=6,
@@ -281,6 +307,8 @@ SUBJECTS: tuple[Subject, ...] = (
         "education",
         _Q,
         "is the level of education",
+        "niveau etudes|niveau d etudes|diplome|nivel de estudios|nivel educativo|titolo di studio|istruzione|"
+        "opleiding|"
         "schulabschluss|bildungsabschluss|bildungsgrad|bildungsstand|schulbildung|abschluss|studienfach|"
         "studiengang|berufsausbildung|"
         "education|educ|edu|schooling|degree|qualification|qualif|isced|education level|education num|highest education|"
@@ -293,6 +321,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "occupation",
         _Q,
         "is what somebody works as",
+        "metier|ocupacion|profesion|professione|beroep|profissao|"
         "tatigkeit|taetigkeit|berufsgruppe|"
         "occupation|occ|job|job title|jobtitle|profession|isco|isco 08|soc code|position|job role|job level|job code|"
         "job grade|beruf|kldb|trade|title|rank|job family|occupational group|pay grade|seniority|career level|job category|"
@@ -348,6 +377,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "body",
         _Q,
         "is about the body, which people see",
+        "taille|talla|altezza|estatura|poids kg|peso kg|"
         "grosse|groesse|grosse cm|groesse cm|korpergrosse|koerpergroesse|korpergewicht|koerpergewicht|"
         "gewicht kg|gewicht in kg|weight in kg|augenfarbe|haarfarbe|"
         "height|height cm|body height|body weight|weight kg|weight lb|weight lbs|eye color|eye colour|hair color|"
@@ -462,6 +492,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "diagnosis",
         _C,
         "is about health",
+        "diagnostic|diagnostico|diagnosi|maladie|enfermedad|"
         "diagnose*|hauptdiagnose*|nebendiagnose*|krankheit*|vorerkrankung*|erkrankung*|behinderung*|"
         "schwerbehinderung|pflegegrad|pflegestufe|gesundheit*|beschwerden|schmerz*|todesursache|"
         "diagnosis|diagnoses|diag|dx|hlth|icd|icd 10|icd10|icd 9|icd9|icd code|disease|diseases|illness|condition|"
@@ -539,6 +570,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "income",
         _C,
         "is about money",
+        "salaire|salario|reddito|stipendio|inkomen|revenus|"
         "income|incomes|inc|salary|salaries|salary class|wage|wages|earning*|pay|bonus|compensation|remuneration|"
         "monthly income|annual income|household income|hh income|hhinc|hhincome|net income|gross income|hourly rate|"
         "hourly wage|stipend|tips|income class|income group|income bracket|ern|ernval|wsal|wsalval|pearnval|ptotval|"
@@ -609,6 +641,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "weight",
         _W,
         "is a survey weight",
+        "poids sondage|ponderation|coefficient ponderation|ponderacion|"
         "wgt|wt|fnlwgt|afnlwgt|weighting|sample weight|sampling weight|survey weight|final weight|person weight|"
         "household weight|pweight|perwt|hhwt|wtfinl|asecwt|pwgtp|finalwt|finalweight|weights|expansion factor|expansion|"
         "grossing|design weight|analysis weight|post weight|normalized weight|instwt|hhweight|wtsamp|wtmec|llcpwt|dweight|"
@@ -619,11 +652,12 @@ SUBJECTS: tuple[Subject, ...] = (
         weight=9,
         kind="number",
     ),
-    _subject("weight or body weight", _W, "is called a weight", "weight|gewicht", weight=3, kind="number"),
+    _subject("weight or body weight", _W, "is called a weight", "weight|gewicht|poids|peso", weight=3, kind="number"),
     _subject(
         "remark",
         _D,
         "is free text, in which people write what nobody foresees",
+        "opmerking*|osservazioni|observacion*|remarque*|"
         "kommentar*|anmerkung*|freitext*|notiz*|beschreibung|"
         "comment*|note|notes|remark*|free text|freetext|narrative|description|memo|feedback|review text|message|explain|"
         "specify|other specify|clinical notes|text|verbatim|open ended|observations|bemerkung*|observaciones|"
