@@ -295,3 +295,14 @@ def test_a_hierarchy_file_that_is_not_there_has_one_of_nearly_its_name(desk):
     (desk / "towns.csv").write_text("Ash;wood\nElm;wood\n")
     _change(desk, "domain: [Ash, Elm]", "hierarchy: {file: twons.csv}")
     assert "did you mean towns.csv?" in shoal("policy", "check", "policy.yaml").stderr
+
+
+def test_groups_that_nobody_has_confirmed_stay_here_and_that_is_said_before_the_release(desk):
+    (desk / "towns.csv").write_text("Ash;wood\nElm;wood\n")
+    _change(desk, "domain: [Ash, Elm]", "hierarchy: {file: towns.csv}, provenance: profiled")
+    for command in (("plan", "policy.yaml"), (*RELEASE, "--dry-run")):
+        said = " ".join(shoal(*command).stderr.split())
+        assert "note: The groups of town were drafted from the table into a file, and nobody has confirmed them" in said
+        assert "Confirm them first: shoal policy confirm policy.yaml" in said
+    assert shoal("policy", "confirm", "policy.yaml", "--all").exit_code == 0
+    assert "The groups of" not in shoal("plan", "policy.yaml").stderr

@@ -12,7 +12,7 @@ import click
 
 from shoal.cli.terminal import numbers, output, progress
 from shoal.cli.terminal.command import Command, json_option
-from shoal.cli.terminal.policy_file import load_plan, load_policy
+from shoal.cli.terminal.policy_file import load_plan, load_policy, words_of_kept_files
 from shoal.errors import PolicyError, UsageError
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def plan(
         output.print_table(found.view_head, views)
         output.print_line()
     output.print_paragraph(found.recoding_words())
-    _tell_notes(found)
+    _tell_notes(found, policy)
     if beside is not None:
         output.tell_paragraph(f"{'warning' if beside.outweighs else 'note'}: {beside.words}", further="  ")
     _tell_next(beside, str(policy), size)
@@ -155,12 +155,13 @@ def _unconfirmed(found: Plan, file: Path) -> str:
     )
 
 
-def _tell_notes(found: Plan) -> None:
+def _tell_notes(found: Plan, policy: Path) -> None:
     """Say on the standard error what should be known beside the plan."""
     for said in found.warnings:
         output.tell_paragraph(f"warning: {said}", further="  ")
     unseen = [] if found.policy.profiled_keys() else [UNSEEN_LEDGER]
-    for said in (*found.notes, *([] if found.work is None else [found.work]), *unseen):
+    perhaps = [each for each in (found.work, words_of_kept_files(found.policy, policy)) if each is not None]
+    for said in (*found.notes, *perhaps, *unseen):
         output.tell_paragraph(f"note: {said}", further="  ")
 
 

@@ -15,7 +15,7 @@ from shoal.cli.terminal import output, progress
 from shoal.cli.terminal.command import command, json_option, ledger_option
 from shoal.cli.terminal.engine import engine_options, named_engine
 from shoal.cli.terminal.leftovers import recover_folder, recover_ledger
-from shoal.cli.terminal.policy_file import load_plan, refuse_exchanged
+from shoal.cli.terminal.policy_file import load_plan, refuse_exchanged, words_of_kept_files
 from shoal.cli.terminal.rejected_values import note_rejected, show_rejected, show_values_option
 from shoal.cli.terminal.table_source import data_argument
 from shoal.errors import UsageError
@@ -94,6 +94,9 @@ def release(
     showing = show_rejected(data, planned.schema, show=show_values)
     if planned.work is not None:
         output.note(planned.work)
+    kept = words_of_kept_files(planned.policy, policy)
+    if kept is not None:
+        output.tell_paragraph(f"note: {kept}", further="  ")
     if dry_run:
         with showing:
             _dry_run(planned, data, out, ledger, force, new_ledger, as_json, (engine, spark_master, spark_conf))

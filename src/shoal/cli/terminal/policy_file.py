@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,19 @@ def load_policy(path: Path) -> Policy:
 
     with progress.spinner("reading the policy"):
         return Policy.load(path)
+
+
+def words_of_kept_files(policy: Policy, path: Path) -> str | None:
+    """That files of hierarchies stay with the custodian, and what follows; None where none does."""
+    profiled = policy.profiled_keys()
+    names = [name for name in policy.hashes if f"attributes.{name}.hierarchy" in profiled]
+    if not names:
+        return None
+    return (
+        f"The groups of {', '.join(names)} were drafted from the table into a file, and nobody has confirmed them: the file "
+        "stays with you, and whoever verifies the release reads NOT VERIFIED beside what those labels mean. Confirm them first: "
+        f"shoal policy confirm {shlex.quote(str(path))}"
+    )
 
 
 def load_plan(path: Path) -> Plan:
