@@ -148,9 +148,9 @@ def test_keys_are_confirmed_by_name(file):
     assert confirmed(file) == ["attributes.age.domain", "attributes.sex.domain"]
     assert file.read_text().startswith("# drafted by a program\n")
     assert "# two codes" in file.read_text()
-    found = answer("policy", "confirm", file, "--yes", "zip")
-    assert found["confirmed"] == ["attributes.zip.domain"]
-    assert found["left"] == ["attributes.age.hierarchy", "attributes.diag.hierarchy"]
+    found = answer("policy", "confirm", file, "--yes", "zip", "age")
+    assert found["confirmed"] == ["attributes.age.hierarchy", "attributes.zip.domain"]
+    assert found["left"] == ["attributes.diag.hierarchy"]
 
 
 def test_all_are_confirmed_at_once(file):
@@ -164,6 +164,9 @@ def test_all_are_confirmed_at_once(file):
 def test_nothing_is_written_where_a_name_is_wrong_or_nobody_can_answer(file):
     before = file.read_bytes()
     refused("policy", "confirm", file, "--yes", "age", "--yes", "aeg", code=2)
+    fields = refused("policy", "confirm", file, "--yes", "age", "diga", code=2)
+    assert fields["next"] == f"shoal policy confirm {file} --yes age diag --json"
+    assert "--yes" in refused("policy", "confirm", file, "age", code=2)["fix"]
     error = refused("policy", "confirm", file, code=2)
     assert error["wrong"] == "nobody is here to be asked"
     assert "attributes.diag.hierarchy" in error["allowed"]

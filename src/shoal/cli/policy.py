@@ -181,16 +181,21 @@ def print_schema(as_json: bool) -> None:
 @command(
     "confirm",
     parent=policy,
-    examples=("shoal policy confirm policy.yaml", "shoal policy confirm policy.yaml --yes age.domain --yes zip"),
+    examples=("shoal policy confirm policy.yaml", "shoal policy confirm policy.yaml --yes age.domain zip"),
     next_step=("See what the policy promises now.", "shoal plan policy.yaml"),
 )
 @click.argument("file", type=click.Path(path_type=Path))
+@click.argument("more", nargs=-1, metavar="[KEY]...")
 @click.option(
-    "--yes", "keys", multiple=True, metavar="KEY", help="Confirm this one, such as age.domain, or age for all of it."
+    "--yes",
+    "keys",
+    multiple=True,
+    metavar="KEY",
+    help="Confirm this one and those after it: age.domain, or age for all.",
 )
 @click.option("--all", "every", is_flag=True, help="Confirm everything that was drafted from the data.")
 @json_option
-def confirm_policy(file: Path, keys: Sequence[str], every: bool, as_json: bool) -> None:
+def confirm_policy(file: Path, more: Sequence[str], keys: Sequence[str], every: bool, as_json: bool) -> None:
     """Declare, one by one, what a draft read off the data and you know without them: from a codebook, a law, an instrument.
 
     What is confirmed becomes `declared` in FILE; comments stay. What is not stays `profiled`, and the certificate says so.
@@ -198,6 +203,9 @@ def confirm_policy(file: Path, keys: Sequence[str], every: bool, as_json: bool) 
     from shoal.files.write import write
     from shoal.policy.confirmation import confirm, find_profiled, profiled
 
+    if more and not keys:
+        raise UsageError("keys are confirmed by --yes", came=" ".join(more), fix="write --yes before the first of them")
+    keys = (*keys, *more)
     found = load_policy(file)
     with progress.spinner("looking for what came from the data"):
         waiting = profiled(found)

@@ -11,11 +11,12 @@ import csv
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from shoal.data.cells import MOST_COUNTED, cells_of
 from shoal.data.domain import Interval, Pattern, Values, shorten
 from shoal.data.hierarchy.level import ValueLevel
-from shoal.errors import PolicyError, UsageError
+from shoal.errors import NextCommand, PolicyError, UsageError
 from shoal.policy.policy import Policy
 
 _INDEPENDENT = "a codebook, a law, an instrument or common knowledge"
@@ -119,19 +120,22 @@ def find_profiled(policy: Policy, wanted: Iterable[str]) -> tuple[ProfiledKey, .
     every = profiled(policy)
     found: dict[str, ProfiledKey] = {}
     for name in wanted:
-        meant = [
-            each
-            for each in every
-            if name in (*each.keys, *(key.removeprefix("attributes.") for key in each.keys), each.attribute)
-        ]
+        meant = [each for each in every if name in _names(each)]
         if not meant:
+            near = get_close_matches(name, [known for each in every for known in _names(each)], n=1)
             raise UsageError(
                 "nothing of this name is profiled in the policy",
                 came=name,
                 allowed=shorten([each.key for each in every]) if every else "nothing: everything is declared",
+                step=NextCommand(replace=(name, near[0])) if near else None,
             )
         found |= {each.key: each for each in meant}
     return tuple(each for each in every if each.key in found)
+
+
+def _names(each: ProfiledKey) -> tuple[str, ...]:
+    """What a person may call a key: its path, the path without its beginning, or the column."""
+    return (*each.keys, *(key.removeprefix("attributes.") for key in each.keys), each.attribute)
 
 
 def confirm(policy: Policy, confirmed: Sequence[ProfiledKey]) -> Policy:
