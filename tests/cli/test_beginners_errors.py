@@ -38,6 +38,7 @@ def desk(tmp_path, monkeypatch):
     (tmp_path / "no-header.csv").write_text("\n".join([*ROWS, ""]))
     (tmp_path / "empty.csv").touch()
     (tmp_path / "people.docx").touch()
+    (tmp_path / "labels.csv").write_text("column,label\nage,Age in years\n")
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "policy.yaml").touch()
     return tmp_path
@@ -72,6 +73,19 @@ CASES = {
     "no policy": ((), ("plan", "none.yaml"), 2, ("the policy cannot be read", "shoal init DATA")),
     "no policy, nearly right": ((), ("plan", "polcy.yml"), 2, ("did you mean policy.yaml?",)),
     "unknown kind": ((), ("init", "people.docx"), 5, ("not known", ".xlsx")),
+    "codebook that is not there": (
+        (),
+        ("init", "people.csv", "--codebook", "lables.csv"),
+        2,
+        ("did you mean labels.csv?",),
+    ),
+    "settings that are not there": (
+        (),
+        ("init", "people.csv", "--settings", "lables.csv"),
+        2,
+        ("did you mean labels.csv?",),
+    ),
+    "no folder of hierarchies": ((), ("init", "people.csv", "--hierarchies", "ther"), 2, ("did you mean there?",)),
     "no ledger": ((), ("init", "people.csv", "--out", "d", "--ledger", "l.sqlite"), 4, ("no ledger", "--new-ledger")),
     "empty file": ((), ("init", "empty.csv"), 5, ("empty", "names of its columns in the first line")),
     "draft is there": ((), ("init", "people.csv", "--out", "there", "--new-ledger"), 2, ("exists", "--force")),
@@ -182,6 +196,9 @@ NEXT = {
     "folder of a policy": "shoal plan there/policy.yaml",
     "wrong command": "shoal release policy.yaml",
     "wrong option": "shoal init people.csv --schema-only",
+    "codebook that is not there": "shoal init people.csv --codebook labels.csv",
+    "settings that are not there": "shoal init people.csv --settings labels.csv",
+    "no folder of hierarchies": "shoal init people.csv --hierarchies there",
     "wrong path": None,
     "database refuses": None,
 }
@@ -279,6 +296,11 @@ def test_a_draft_that_publishes_no_column_says_so(desk):
 def test_a_release_is_found_again_and_exported_by_what_the_messages_end_with(desk):
     assert shoal(*RELEASE).exit_code == 0
     assert refused("verify", "outt", code=2)["next"] == "shoal verify out --json"
+    assert refused("share", "outt", code=2)["next"] == "shoal share out --json"
+    assert refused("assess", "outt", "--original", "people.csv", code=2)["next"] == (
+        "shoal assess out --original people.csv --json"
+    )
+    assert refused("share", "ledger.sqlit", code=2)["next"] is None
     assert shoal("export", "out", "rows.csv").exit_code == 0
     fields = refused("export", "out", "rows.csv", code=2)
     assert fields["next"] == "shoal export out rows-2.csv --json"

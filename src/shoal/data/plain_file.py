@@ -7,8 +7,9 @@ import stat
 from collections.abc import Collection
 from difflib import SequenceMatcher
 from pathlib import Path
+from typing import Any
 
-from shoal.errors import PolicyError, UsageError
+from shoal.errors import NextCommand, PolicyError, UsageError
 
 LARGEST_HIERARCHY = 32 << 20
 """Bytes of a hierarchy file: a hundred for each of 200,000 values, and as much again."""
@@ -66,3 +67,20 @@ def near_path(path: str | os.PathLike[str], endings: Collection[str] = ()) -> Pa
     ]
     likeness, name = max(alike, default=(0.0, ""), key=lambda each: (each[0], Path(each[1]).suffix == where.suffix))
     return where.with_name(name) if likeness >= _NEAR else None
+
+
+def advise(path: str | os.PathLike[str], near: Path | None, otherwise: str = "check the path") -> dict[str, Any]:
+    """What an error says about a path that leads nowhere: what was probably meant, and the command with it.
+
+    >>> advise("vists.json", Path("visits.json"))["fix"], advise("x.json", None)
+    ('did you mean visits.json?', {'fix': 'check the path'})
+    """
+    if near is None:
+        return {"fix": otherwise}
+    return {"fix": f"did you mean {near}?", "step": NextCommand(replace=(str(path), str(near)))}
+
+
+def near_release(path: str | os.PathLike[str]) -> Path | None:
+    """The release folder, or the file of a packed one, that lies beside a path that leads nowhere and has nearly its name."""
+    near = near_path(path)
+    return near if near is not None and ((near / "certificate.json").is_file() or near.suffix == ".zip") else None

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.data.codebook import Codebook, CodedValue, ColumnDescription
-from shoal.data.plain_file import read_plain_file
+from shoal.data.plain_file import advise, near_path, read_plain_file
 from shoal.data.type import Type, spell
 from shoal.draft.markup import MarkupElement, read_markup
 from shoal.errors import PolicyError, UsageError
@@ -82,7 +82,8 @@ def read_codebook(path: str | os.PathLike[str]) -> Codebook:
         content = read_plain_file(where, LARGEST, UsageError)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "not a name of a file"
-        raise UsageError("the codebook cannot be read", came=f"{where} ({why})", fix="check the path") from None
+        near = near_path(where) if isinstance(error, FileNotFoundError) else None
+        raise UsageError("the codebook cannot be read", came=f"{where} ({why})", **advise(where, near)) from None
     found = readers[ending](content, where.name)
     if not found:
         raise UsageError(

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.data.codebook import Codebook, ColumnDescription
-from shoal.data.plain_file import LARGEST_HIERARCHY, read_plain_file
+from shoal.data.plain_file import LARGEST_HIERARCHY, advise, near_path, read_plain_file
 from shoal.data.schema import Role
 from shoal.data.type import Type
 from shoal.draft.markup import MarkupElement, read_markup
@@ -115,8 +115,12 @@ def match_hierarchies(folder: str | os.PathLike[str], names: Iterable[str]) -> d
     """
     where = Path(folder)
     if not where.is_dir():
+        near = near_path(where)
+        likely = near if near is not None and near.is_dir() else None
         raise UsageError(
-            "there is no such folder of hierarchies", came=where, fix="name a folder with one CSV file a column"
+            "there is no such folder of hierarchies",
+            came=where,
+            **advise(where, likely, "name a folder with one CSV file a column"),
         )
     columns = sorted(names, key=len, reverse=True)
     found: dict[str, Path] = {}
@@ -202,7 +206,8 @@ def read_settings(path: str | os.PathLike[str]) -> Settings:
         raise UsageError("the settings are not UTF-8 text", came=where, fix="save them as UTF-8") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "not a name of a file"
-        raise UsageError("the settings cannot be read", came=f"{where} ({why})", fix="check the path") from None
+        near = near_path(where) if isinstance(error, FileNotFoundError) else None
+        raise UsageError("the settings cannot be read", came=f"{where} ({why})", **advise(where, near)) from None
     pairs = _pairs_of_csv(text, where.name) if ending == ".csv" else _pairs_of_json(text, where.name)
     return _of_pairs(pairs, where.name)
 

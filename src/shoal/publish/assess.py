@@ -16,6 +16,7 @@ from shoal.assess.assessment import Assessment, assess_tables
 from shoal.assess.comparison.parts import Ints, ReadColumn, read_column
 from shoal.assess.comparison.release_tables import OriginalTable, masked_table, released_table
 from shoal.assess.disclosure.check import open_labelled
+from shoal.data.plain_file import advise, near_release
 from shoal.data.schema import Missing, Outside, Schema
 from shoal.engine.base import Engine, Table, open_engine
 from shoal.engine.read.input import recognize
@@ -102,7 +103,10 @@ def confidential_of(folder: Path | None, policy: Policy | None, targets: Sequenc
             raise UsageError(
                 "this is not the folder of a release" if folder.exists() else "there is no such release",
                 came=str(folder), allowed="a folder that `shoal release` wrote, with its policy.lock.yaml",
-                fix="check the path; a table of another tool is given by --masked FILE --policy FILE",
+                **advise(
+                    folder, None if folder.exists() else near_release(folder),
+                    "check the path; a table of another tool is given by --masked FILE --policy FILE",
+                ),
             )  # fmt: skip
         policy, _ = read_locked_policy(folder)
     if policy is None:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from shoal.data.plain_file import advise, near_release
 from shoal.errors import UsageError, VerificationError
 from shoal.files.write import refuse_overwriting, unfinished_file
 from shoal.progress import Stage, report_progress, silent, within
@@ -73,7 +74,12 @@ def _release_folder(folder: Path) -> Path:
             fix="name the release folder beside it",
         )
     if not (where / CERTIFICATE).is_file():
-        raise UsageError("this is no release folder", came=folder, fix="name the folder that `shoal release` made")
+        near = None if where.exists() else near_release(folder)
+        raise UsageError(
+            "this is no release folder",
+            came=folder,
+            **advise(folder, near, "name the folder that `shoal release` made"),
+        )
     return where
 
 

@@ -16,8 +16,8 @@ from pydantic import ValidationError
 from ruamel.yaml.error import YAMLError
 
 from shoal.data.archive import UnpackedRelease, is_archive
-from shoal.data.plain_file import near_path
-from shoal.errors import NextCommand, ShoalError, UsageError, VerificationError
+from shoal.data.plain_file import advise, near_release
+from shoal.errors import ShoalError, UsageError, VerificationError
 from shoal.progress import Stage, report_progress, silent
 from shoal.publish.handbook.files import handbook_checks
 from shoal.publish.plan.methods import CERTIFIED
@@ -68,15 +68,7 @@ MADE_ANEW = frozenset({"ledger-composed"})
 
 def _verify(where: Path, stage: Stage) -> list[Check]:
     if not os.path.lexists(where):
-        near = near_path(where)
-        if near is not None and not ((near / "certificate.json").is_file() or is_archive(near)):
-            near = None
-        raise UsageError(
-            "there is no such folder",
-            came=where,
-            fix="check the path" if near is None else f"did you mean {near}?",
-            step=None if near is None else NextCommand(replace=(str(where), str(near))),
-        )
+        raise UsageError("there is no such folder", came=where, **advise(where, near_release(where)))
     if not os.path.lexists(where / "certificate.json"):
         raise UsageError(
             "this is no release folder", came=where, fix="name a folder that holds certificate.json, or what was packed"
