@@ -241,6 +241,15 @@ def test_a_person_types_what_is_known_and_what_fits_is_declared(file, monkeypatc
     assert "# years" in file.read_text()  # comments stay
 
 
+def test_bounds_of_dates_are_asked_for_with_dates_as_the_example(tmp_path, monkeypatch):
+    file = tmp_path / "policy.yaml"
+    seen = "seen: {role: quasi, type: date, domain: [2023-01-01, 2023-12-31], hierarchy: {date: [month]}, provenance: profiled}"
+    file.write_text(f"version: 1\ndataset: d\nunit: row\nneighbours: add_remove\nattributes:\n  {seen}\n")
+    done = typed(monkeypatch, file, "other\n2020-01-01 to 2024-12-31\nyes\n")
+    assert "Type two bounds (2020-01-01 to 2024-12-31)" in done.stderr
+    assert Policy.load(file).profiled_keys() == ()
+
+
 def test_answers_that_end_early_change_nothing(file, monkeypatch):
     before = file.read_bytes()
     assert typed(monkeypatch, file, "yes\nyes\n").exit_code == 130

@@ -93,6 +93,7 @@ def book(tmp_path, name, text):
         ("datapackage.json", json.dumps(FRICTIONLESS)),
         ("schema.json", json.dumps(FRICTIONLESS["resources"][1]["schema"])),
         ("own.json", json.dumps(OWN)),
+        ("mapping.json", json.dumps(OWN["columns"])),
         ("list.json", json.dumps({"columns": [{"name": name, **own} for name, own in OWN["columns"].items()]})),
     ],
 )

@@ -339,11 +339,14 @@ def _typable(question: ConfirmationQuestion, policy: Policy) -> list[str]:
 
 def _type(names: Sequence[str], given: _Answers) -> set[str]:
     """Let a person type the domains of columns; those that were typed are declared."""
+    from shoal.data.type import Type
     from shoal.errors import PolicyError
     from shoal.policy.confirmation import declare_domain
 
+    dated = all(given.policy.attributes[name].type in (Type.DATE, Type.DATETIME) for name in names)
+    bounds = "2020-01-01 to 2024-12-31" if dated else "0 to 120"
     output.tell_paragraph(
-        "Type two bounds (0 to 120), values with commas between them, or a pattern, as the column has it; Enter leaves it.",
+        f"Type two bounds ({bounds}), values with commas between them, or a pattern, as the column has it; Enter leaves it.",
         indent="  ",
         further="  ",
     )

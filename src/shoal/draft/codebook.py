@@ -248,7 +248,7 @@ def _text_of(content: bytes, source: str) -> str:
 
 
 def _of_json(content: bytes, source: str) -> list[ColumnDescription]:
-    """A Frictionless data package or table schema, or `columns`: a list, or a mapping from names."""
+    """A Frictionless data package or table schema, or `columns`: a list, or a mapping from names, which may also stand alone."""
     try:
         told = json.loads(_text_of(content, source))
     except (ValueError, RecursionError):
@@ -272,6 +272,8 @@ def _fields(told: Any, source: str) -> tuple[list[Mapping[str, Any]], list[Any]]
             )
         schema = schemas[0]
     found = schema.get("fields", schema.get("columns")) if isinstance(schema, dict) else schema
+    if found is None and isinstance(schema, dict) and all(isinstance(own, dict) for own in schema.values()):
+        found, schema = schema, None
     if isinstance(found, dict):
         found = [{"name": name, **(own if isinstance(own, dict) else {"label": own})} for name, own in found.items()]
     if not isinstance(found, list) or not all(
@@ -280,7 +282,8 @@ def _fields(told: Any, source: str) -> tuple[list[Mapping[str, Any]], list[Any]]
         raise UsageError(
             "the JSON describes no columns",
             came=source,
-            allowed="a data package, a table schema with `fields`, or `columns` with a `name` each",
+            allowed="a data package, a table schema with `fields`, `columns` with a `name` each, or a mapping from names: "
+            '{"age": {"label": "Age in years", "minimum": 0, "maximum": 120}}',
         )
     return found, _as_list(schema.get("missingValues")) if isinstance(schema, dict) else []
 
