@@ -161,7 +161,6 @@ CASES = {
     "policy that is no text": ((_workbook,), ("plan", "book.xlsx"), 2, ("not UTF-8 text", "where data do")),
     "wrong command": ((), ("relese", "policy.yaml"), 2, ("Did you mean 'release'?",)),
     "wrong option": ((), ("init", "people.csv", "--shema-only"), 2, ("Did you mean '--schema-only'?",)),
-    "folder without a name": ((), ("init", "."), 5, ("holds no Parquet files", ".")),
     "draft is there, as one word": ((), ("init", "people.csv", "--out=there", "--new-ledger"), 2, ("exists",)),
     "folder is there, above": (
         (),
@@ -284,6 +283,10 @@ def test_a_draft_that_is_there_is_written_beside_it(desk):
     assert fields["next"] == "shoal init people.csv --new-ledger --json --out draft-2"
     assert shoal(*fields["next"].removeprefix("shoal ").split()).exit_code == 0
     assert (desk / "draft-2" / "policy.yaml").is_file()
+
+
+def test_the_folder_in_which_one_stands_is_named(desk):
+    assert refused("init", ".", code=5)["came"] == "."
 
 
 def test_a_draft_that_publishes_no_column_says_so(desk):
