@@ -368,7 +368,7 @@ def test_every_verb_answers_as_the_oracle_engine_does(other, folder, rows):
 
 @pytest.mark.slow
 @given(rows=tables)
-@settings(few_examples, max_examples=3)
+@settings(few_examples, max_examples=2)
 def test_every_verb_of_spark_answers_as_the_oracle_engine_does(folder, rows):
     require_spark()
     ours, slow = (one.scan(arrow(rows), SCHEMA) for one in (SPARK, OracleEngine()))
@@ -379,7 +379,7 @@ def test_every_verb_of_spark_answers_as_the_oracle_engine_does(folder, rows):
 
 @pytest.mark.slow
 @given(rows=crowded, k=st.integers(1, 6), cuts=st.lists(st.integers(0, 30), max_size=4))
-@settings(few_examples, max_examples=4)
+@settings(few_examples, max_examples=2)
 def test_spark_samples_recodes_and_suppresses_files_as_the_oracle_engine_does(folder, rows, k, cuts):
     require_spark()
     mask = Source.seeded(5).row_mask(Fraction(1, 2)).keep

@@ -247,7 +247,8 @@ class PolicyPart(BaseModel):
     so that the rest of the program knows one form.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # Parts are built with the model that holds them, when it is first used, and not each by itself as well.
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     short: ClassVar[dict[str, Any] | None] = None
     long_words: ClassVar[str] = "a mapping"
