@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from shoal.errors import BudgetError, LedgerError, VerificationError
 from shoal.guarantee.differential import PureDP
 from shoal.ledger.event import Budget, Cost
-from shoal.ledger.ledger import Ledger
+from shoal.ledger.ledger import Ledger, open_ledger
 from shoal.ledger.store import Store
 
 WRITERS = 6
@@ -51,7 +51,7 @@ def charge(ledger, epsilon="1", plan="p"):
 
 
 def test_charges_are_kept_and_an_overrun_is_refused(address):
-    with Ledger(address) as ledger:
+    with Ledger(address, new=True) as ledger:
         assert ledger.is_new
         receipt = charge(ledger, "2")
         ledger.record_answers("visits", receipt, [("how many", price("2"), b"\x00 12")], table="t")
@@ -69,7 +69,7 @@ def test_writers_at_the_same_moment_do_not_overspend(address):
     together = threading.Barrier(WRITERS)
 
     def spend(number):
-        with Ledger(address) as ledger:  # they begin it at the same moment, too
+        with Ledger(address, new=True) as ledger:  # they begin it at the same moment, too
             together.wait()
             try:
                 charge(ledger, plan=str(number))
@@ -86,7 +86,7 @@ def test_writers_at_the_same_moment_do_not_overspend(address):
 
 def test_a_writer_that_waits_too_long_is_told_so_and_a_reader_does_not_wait(address, monkeypatch):
     monkeypatch.setattr("shoal.ledger.database.PATIENCE", 0.05)
-    with Ledger(address) as ledger:
+    with Ledger(address, new=True) as ledger:
         charge(ledger)
         with Store(address).exclusive():
             with pytest.raises(LedgerError, match=r"locked by another process.*nothing was charged"):
@@ -110,12 +110,35 @@ def test_a_writer_that_waits_too_long_is_told_so_and_a_reader_does_not_wait(addr
     ids=["altered", "cut off"],
 )
 def test_what_was_altered_on_the_server_is_found(address, statement, words):
-    with Ledger(address) as ledger:
+    with Ledger(address, new=True) as ledger:
         charge(ledger)
         charge(ledger, plan="q")
     run(address, statement)
     with Ledger(address) as ledger, pytest.raises((LedgerError, VerificationError), match=words):
         ledger.verify()
+
+
+def test_a_database_without_a_ledger_is_refused_unless_a_new_one_was_asked_for(address):
+    """Else a ledger whose tables were dropped would begin anew, with nothing spent."""
+    for look in (lambda: open_ledger(address), lambda: Ledger(address)):
+        with pytest.raises(LedgerError, match=r"the database holds no ledger.*--new-ledger"):
+            look()
+    with open_ledger(address, new=True) as ledger:
+        charge(ledger, "3")
+    with pytest.raises(LedgerError, match="the ledger is not new"):
+        open_ledger(address, new=True)
+    run(address, "DROP TABLE meta, events, answers, runs")
+    with pytest.raises(LedgerError, match="the database holds no ledger"):
+        open_ledger(address)
+
+
+@pytest.mark.parametrize("table", ["events", "answers", "runs", "meta"])
+def test_a_dropped_table_is_missed(address, table):
+    with Ledger(address, new=True) as ledger:
+        charge(ledger)
+    run(address, f"DROP TABLE {table}")
+    with pytest.raises(LedgerError, match="a part of the ledger is missing|is not one of ours|other tables"):
+        open_ledger(address)
 
 
 @pytest.mark.parametrize(

@@ -585,12 +585,10 @@ def open_ledger(url: str | None = None, *, new: bool = False) -> Ledger:
     The one in the user's data folder is made when it is first needed. A path that was typed must be there, because a
     mistyped one would begin with nothing spent; `new` says that it is to be made, and that nothing may be in it. A file that
     is empty is refused wherever it is, because a ledger never is: only `new` makes it one. `Ledger.is_new` says whether it
-    was made now.
+    was made now. A database of PostgreSQL that holds no ledger is refused likewise: only `new` begins one in it.
     """
     path = file_of(url or default_url())
-    if path is None:
-        return Ledger(url)
-    if is_ledger_named(url) and not new and not ledger_file.exists(path):
+    if path is not None and is_ledger_named(url) and not new and not ledger_file.exists(path):
         raise LedgerError(
             "there is no ledger here",
             came=path,
@@ -602,7 +600,7 @@ def open_ledger(url: str | None = None, *, new: bool = False) -> Ledger:
         found.close()
         raise LedgerError(
             "the ledger is not new: something is in it already",
-            came=path,
+            came=path or found.url,
             fix="leave out --new-ledger, or name another place",
         )
     return found

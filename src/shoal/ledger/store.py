@@ -90,7 +90,7 @@ class Store:
         """The file; None for a database that is kept elsewhere."""
         self.is_new = False
         """Whether there was no ledger before."""
-        begin = path is None
+        begin = address is None or new  # a database that was emptied must not begin anew with nothing spent
         if path is not None:
             self.is_new = not ledger_file.exists(path) and ledger_file.create(path, _new_file())
             begin = ledger_file.refuse_special(path) == 0
@@ -217,7 +217,7 @@ class Store:
                 "the database holds no ledger",
                 came=self.url,
                 fix="restore the ledger from a backup, or name another with --ledger; --new-ledger of `shoal release`, "
-                "`shoal dataset register` or `shoal ledger budget` begins one in a new file",
+                "`shoal dataset register` or `shoal ledger budget` begins one in a new file or an empty database",
             )
         with transaction(self._database) as connection:
             found = self._tables(connection)
