@@ -137,7 +137,7 @@ def test_a_dropped_table_is_missed(address, table):
     with Ledger(address, new=True) as ledger:
         charge(ledger)
     run(address, f"DROP TABLE {table}")
-    with pytest.raises(LedgerError, match="a part of the ledger is missing|is not one of ours|other tables"):
+    with pytest.raises(LedgerError, match=r"a part of the ledger is missing|is not one of ours|other tables"):
         open_ledger(address)
 
 
