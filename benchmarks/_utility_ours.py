@@ -32,6 +32,10 @@ CANDIDATES: dict[str, dict] = {
     "synthetic, adapted": {"method": "synthetic", "views": {"adapt": {}}},
     "synthetic, adapted, up to triples": {"method": "synthetic", "views": {"adapt": {"width": 3}}},
     "synthetic, all pairs and chosen triples": {"method": "synthetic", "views": {"every": "pairs", "adapt": {}}},
+    "synthetic, all pairs and many triples": {
+        "method": "synthetic",
+        "views": {"every": "pairs", "adapt": {"rounds": 8, "share": "0.2"}},
+    },
     "synthetic, all pairs and chosen triples of the target": {"method": "synthetic", "views": CHOSEN},
     "synthetic, pairs and triples of the target": {"method": "synthetic", "views": {"workload": TARGET}},
     "synthetic, default": {"method": "synthetic"},

@@ -89,6 +89,7 @@ def released(words: str, neighbours: str = "add_remove", head: str = HEAD) -> st
         ("SAFE, views: {show: counts, adapt: {rounds: 7}}", "release.views.adapt.rounds", "at most 6"),
         ("SAFE, views: {show: counts, every: pairs, adapt: {target: agee}}", "release.views.adapt.target", "'age'?"),
         ("SAFE, views: {show: counts, every: pairs, adapt: {target: id}}", "release.views.adapt.target", "never published"),
+        ("SAFE, views: {show: counts, every: pairs, adapt: {share: 0.5}}", "release.views.adapt.share", "below 1/2"),
         ("SAFE, views: {show: counts, workload: [[age, zpi]]}", "release.views.workload[0][1]", "'zip'?"),
         ("SAFE, counts: {workload: [[age, id]]}", "release.counts.workload[0][1]", "never"),
         ("SAFE, counts: {every: pairs, share: 1}", "release.counts.share", "between 0 and 1"),

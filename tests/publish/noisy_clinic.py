@@ -22,6 +22,7 @@ KINDS: dict[str, tuple[str, dict[str, object]]] = {
     "counts-scored": (COUNTS % "choose: {}", {"neighbours": "replace_one"}),
     "counts-rounds": (COUNTS % "adapt: {rounds: 2}", {"unit": {"column": "patient", "max_rows": 2}}),
     "counts-first": (COUNTS % "every: pairs, adapt: {rounds: 1}", {"neighbours": "replace_one"}),
+    "counts-share": (COUNTS % "every: pairs, adapt: {rounds: 1, share: 0.2}", {}),
     "counts-target": (COUNTS % "workload: [[age, sex]], adapt: {rounds: 1, width: 2, target: age}", {}),
     "counts-beside-rows": (ROWS % "counts: pairs", {}),
     "counts-beside-views": (ROWS % "views: pairs, counts: {every: singles, share: 0.3}", {"release.epsilon": 3}),

@@ -68,6 +68,7 @@ def test_a_lock_says_it():
         (6, 3, {"every": "pairs", "adapt": {}}, 1),
         (32, 9, {"every": "pairs", "adapt": {}}, 4),
         (6, 9, {"every": "pairs", "adapt": {"rounds": 2}}, 2),
+        (6, 9, {"every": "pairs", "adapt": {"share": "0.2"}}, 4),
         (6, 9, {"every": "triples", "adapt": {"width": 2}}, 4),
         (6, 9, {"every": "pairs", "adapt": {"target": "c3"}}, 2),
         (6, 3, {"every": "pairs", "adapt": {"target": "c0"}}, 1),
@@ -111,6 +112,9 @@ def test_tables_are_chosen_after_those_that_the_policy_names(values, columns, vi
         ({"every": "pairs", "adapt": {"target": "c9"}}, "no attribute|not an attribute|c9"),
         ({"every": "pairs", "limit": 3, "adapt": {"target": "c0"}}, "`target` beside `limit`"),
         ({"adapt": {"target": "c0"}}, "`target` where all tables are chosen"),
+        ({"adapt": {"share": "0.2"}}, "`adapt: {share: ...}` where every table is chosen"),
+        ({"every": "pairs", "adapt": {"share": "0.5"}}, "above 0 and below 1/2"),
+        ({"every": "pairs", "adapt": {"share": "0"}}, "above 0 and below 1/2"),
     ],
 )
 def test_tables_before_rounds_that_cannot_be(views, said):

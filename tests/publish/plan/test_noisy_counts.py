@@ -84,6 +84,27 @@ def test_tables_that_are_chosen():
     assert shown(choose={"width": 3}).setting.candidates == 4
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("cells", ["merged", "declared"])
+def test_the_share_of_chosen_tables_is_the_policys(cells):
+    """Precision is the sum of squared changes over sigma^2: 1 for a table, times the number of tables."""
+    first_share = {}
+    for share in (None, "0.05", "0.2", "0.49"):
+        adapt = {"rounds": 1} if share is None else {"rounds": 1, "share": share}
+        found = shown(every="pairs", adapt=adapt, cells=cells)
+        setting, chosen = found.setting, Fraction(share or "0.05")
+        first, (rounds, sigma) = setting.first, setting.tables[0]
+        assert rounds == 1
+        tables = first[0] / first[1] ** 2
+        single = 0 if setting.single_sigma is None else setting.singles / setting.single_sigma**2
+        whole = (tables + single) / (1 - chosen)
+        assert float(1 / sigma**2 / whole) == pytest.approx(float(chosen * Fraction(9, 10)), rel=1e-3)
+        assert float(single / whole) == pytest.approx(0.3 if cells == "merged" else 0, rel=1e-3)
+        first_share[share] = first[1]
+        assert compose(found.parts).epsilon_at(found.total.delta) <= found.total.epsilon
+    assert first_share[None] == first_share["0.05"] < first_share["0.2"] < first_share["0.49"]
+
+
 def test_cells_are_of_the_level_that_is_fixed():
     found = planned(views={"show": "counts", "every": "pairs"}, recoding={"levels": {"age": 2}})
     assert [len(each) for each in found.method.cells] == [3, 3, 4], "each with the missing value"

@@ -64,7 +64,7 @@ def whole_number(text: str, allowed: str = "a whole number") -> int:
 class NumberBetween:
     """An exact number in a range; the ends belong to it or not."""
 
-    def __init__(self, words: str, low: int, high: int | None = None, *, low_in: bool = False) -> None:
+    def __init__(self, words: str, low: int, high: Fraction | int | None = None, *, low_in: bool = False) -> None:
         self.words, self.low, self.high, self.low_in = words, low, high, low_in
 
     def __call__(self, value: Any) -> Fraction:

@@ -20,6 +20,7 @@ from shoal.policy.model.base import (
     FromZero,
     Gain,
     Name,
+    NumberBetween,
     PolicyPart,
     Rate,
     RateOrAuto,
@@ -29,8 +30,10 @@ from shoal.policy.model.base import (
     Value,
     WholeNumber,
     Word,
+    as_text,
     only_key,
     refusal,
+    schema_of_number,
 )
 from shoal.policy.model.criteria import CriteriaModel
 
@@ -252,10 +255,18 @@ class ChosenViewsModel(PolicyPart):
     )
 
 
+ChosenShare = Annotated[
+    Fraction,
+    BeforeValidator(NumberBetween("a number above 0 and below 1/2", 0, Fraction(1, 2))),
+    as_text,
+    schema_of_number(exclusiveMinimum=0, exclusiveMaximum=0.5),
+]
+
+
 class AdaptModel(PolicyPart):
     """Tables of noisy counts that are chosen one after the other, each as the one that the tables so far foresee worst."""
 
-    long_words: ClassVar = "{rounds: how many}, {target: an attribute} or {}"
+    long_words: ClassVar = "{rounds: how many}, {share: a number}, {target: an attribute} or {}"
 
     rounds: FromOne | None = Field(
         default=None,
@@ -270,6 +281,11 @@ class AdaptModel(PolicyPart):
         default=None,
         description="The attribute that will be predicted from the others: only tables that hold it are chosen. Beside `every` "
         "or `workload`; when left out all tables may be chosen.",
+    )
+    share: ChosenShare | None = Field(
+        default=None,
+        description="Beside `every` or `workload`, the part of the precision that chosen tables take, their choice included: "
+        "more makes them nearer, and the tables before them less near. A twentieth when left out.",
     )
 
 
@@ -340,6 +356,12 @@ class GroupsModel(PolicyPart):
         if self.adapt is not None and self.adapt.target is not None and self.limit is not None:
             raise refusal(
                 "`target` beside `limit`", "one of them", "leave `limit` out, or list the tables in `workload`"
+            )
+        if self.adapt is not None and self.adapt.share is not None and not (self.every or self.workload):
+            raise refusal(
+                "`adapt: {share: ...}` where every table is chosen",
+                "`share` beside `every` or `workload`",
+                "leave `share` out, or count tables first: `every: pairs`",
             )
         if self.limit is not None and self.every is None:
             raise refusal("`limit` without `every`", "limit beside every", "list the views you want in `workload`")

@@ -20,6 +20,7 @@ from shoal.guarantee.claim import Claim, Status, make_claim
 from shoal.guarantee.compose import compose, composed_within
 from shoal.guarantee.differential import ApproxDP
 from shoal.guarantee.noisy_counts import (
+    ROUNDS_SHARE,
     CountsKind,
     CountsSetting,
     composition_theorems,
@@ -504,6 +505,8 @@ class CountedTables:
     """The number of tables; several where noisy scores decide."""
     first: tuple[Group, ...] = ()
     """The groups that are counted before others are chosen in rounds."""
+    rounds_share: Fraction = ROUNDS_SHARE
+    """The part of the precision that rounds take where groups are counted before them."""
 
     @classmethod
     def of(cls, policy: Policy, release: ReleaseModel, asked: GroupsModel) -> CountedTables:
@@ -514,6 +517,7 @@ class CountedTables:
         first = tuple(_in_order(group, published) for group in asked.first_groups(published))
         numbers: tuple[int, ...]
         kind: CountsKind = "fixed"
+        share = (asked.adapt.share if asked.adapt is not None else None) or ROUNDS_SHARE
         if asked.choose is not None:
             kind = "once"
             numbers = table_numbers(len(groups)) if asked.choose.count is None else (asked.choose.count,)
@@ -540,7 +544,7 @@ class CountedTables:
             for attribute in policy.schema.published
             if attribute.name in named
         )
-        return cls(policy, kind, cells, groups, merged, numbers, first)
+        return cls(policy, kind, cells, groups, merged, numbers, first, share)
 
     @property
     def singles(self) -> int:
@@ -559,6 +563,7 @@ class CountedTables:
             first=len(self.first),
             candidates=0 if self.kind == "fixed" else len(self.groups),
             others=others,
+            rounds_share=self.rounds_share,
         )
 
     def refuse_large(self) -> None:

@@ -1375,7 +1375,7 @@ EVERY_GROUP = {
 COUNT_TABLES = {
     **EVERY_GROUP,
     "choose": Known({"count": FROM_ONE, "width": OneOf(2, 3)}),
-    "adapt": Known({"rounds": FROM_ONE, "width": OneOf(2, 3), "target": str}),
+    "adapt": Known({"rounds": FROM_ONE, "width": OneOf(2, 3), "target": str, "share": EXACT_NUMBER}),
     "cells": OneOf("merged", "declared"),
 }
 COUNT_VIEWS = Known({**COUNT_TABLES, "show": OneOf("counts")})
