@@ -69,6 +69,14 @@ def test_the_noise_is_set_beside_the_average_cell_and_the_comparison_comes_next(
     assert f"next: shoal release {policy}" in shoal("plan", policy, "--rows", width * cells).stderr
 
 
+def test_a_plan_of_a_synthetic_table_says_which_cells_are_nearer_for_so_many_rows(tmp_path):
+    head, _, _ = POLICY.partition("release:")
+    policy = written(tmp_path, f"{head}release: {{method: synthetic, epsilon: 1, delta: 1e-6}}\n")
+    assert "`cells: merged` comes nearer to the originals" in answer("plan", policy)["noise_beside"]["words"]
+    assert "add `views: {every: pairs, cells: merged}`" in answer("plan", policy, "--rows", 9)["noise_beside"]["words"]
+    assert "cells: merged" not in answer("plan", policy, "--rows", 1_000_000)["noise_beside"]["words"]
+
+
 def test_no_line_of_a_plan_is_too_long_for_a_screen(tmp_path):
     head, _, _ = POLICY.partition("release:")
     views = "{show: counts, choose: {}}"

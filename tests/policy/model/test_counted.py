@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shoal.errors import PolicyError
+from shoal.policy.model.counted import cells_for_rows
 from shoal.policy.policy import Policy
 from shoal.publish.verify.lock import policy_of_lock
 
@@ -49,6 +50,40 @@ def cells(values=6, columns=4, unit=BASE["unit"], **release):
 )
 def test_the_word(asked, word):
     assert cells(**asked) == word
+
+
+def told(rows, values=6, **release):
+    """What a plan for so many rows says about the cells of a synthetic table."""
+    column = {"role": "quasi", "type": "integer", "domain": [0, values - 1], "missing": "refuse"}
+    asked = {"method": "synthetic", "epsilon": "1", "delta": "1e-6", **release}
+    policy = Policy.of({**BASE, "attributes": {f"c{number}": column for number in range(4)}, "release": asked})
+    return cells_for_rows(policy.model.release, policy.schema.published, policy.unit, rows)
+
+
+def test_whoever_knows_the_number_of_rows_is_told_which_cells_are_nearer():
+    """400 cells of a noise of 10 records add up to about 3,300, which 2,600 rows balance."""
+    assert "below about 2,600 rows `cells: merged` comes nearer" in told(None, 20)
+    assert told(2_700, 20) is None
+    assert "add `views: {every: pairs, cells: merged}`" in told(2_500, 20)
+    assert "add `cells: merged` to `views`" in told(
+        2_500, 20, views={"workload": [["c0", "c1"], ["c2", "c3"]]}, epsilon="0.5"
+    )
+    assert "from about 8,100 rows on `cells: declared` comes nearer" in told(None, 20, epsilon="0.3")
+    assert told(8_000, 20, epsilon="0.3") is None
+    assert "cells: declared}" in told(9_000, 20, epsilon="0.3")
+
+
+@pytest.mark.parametrize(
+    "release",
+    [
+        {"views": {"every": "pairs", "cells": "merged"}},
+        {"views": {"choose": {}}},
+        {"method": "safe-k", "views": {"show": "counts", "every": "pairs"}},
+        {"values": 40},  # too many cells to count them all
+    ],
+)
+def test_nothing_is_said_where_the_cells_are_not_open(release):
+    assert told(100, **release) is None
 
 
 def test_a_lock_says_it():

@@ -32,6 +32,7 @@ from shoal.guarantee.rounding import exact, exact_text, text_up
 from shoal.guarantee.sentences import as_float
 from shoal.ledger.event import Cost
 from shoal.ledger.look import LookCount
+from shoal.policy.model.counted import cells_for_rows
 from shoal.policy.model.release import CountsModel, Group, GroupsModel, ReleaseModel
 from shoal.policy.policy import Policy
 from shoal.publish.plan.base import NoiseBeside, Plan, Verification, charged_before
@@ -402,22 +403,28 @@ class NoisyCountsPlan(Plan):
             if len(sizes) > 1
             else (f"the table has {up_to}{cells:,} cells")
         )
+        nearer = f" {said}" if (said := self._cells_words(rows)) else ""
         if rows is None:
             said = (
                 f"A count may be off by {width:,}, and {table}: its average cell holds as many rows from {width * cells:,} rows "
                 f"on. In a smaller one the average count is below its error, and far below it is mostly noise{put_together}."
             )
-            return NoiseBeside(None, said)
+            return NoiseBeside(None, said + nearer)
         average = rows / cells
         shown = f"{average:,.0f}" if average >= 10 else f"{average:.2g}"
         said = f"Of {rows:,} rows that take part the average cell holds {shown} ({table}), and a count may be off by {width:,}: "
         if average >= width:
-            return NoiseBeside(False, f"{said}the average count exceeds its noise.")
+            return NoiseBeside(False, f"{said}the average count exceeds its noise.{nearer}")
         few = rows // width
         most = "no cell" if few == 0 else f"at most {few:,} cell{'s' * (few > 1)}"
         verdict = "most counts are mostly noise" if 4 * average < width else "the average count is below its error"
         said += f"{verdict}, and {most} of a table can hold {width:,} rows or more{put_together}."
-        return NoiseBeside(True, said)
+        return NoiseBeside(True, said + nearer)
+
+    def _cells_words(self, rows: int | None) -> str | None:
+        """Whether the cells that a synthetic table counts by default fit so many rows; None where the policy names them."""
+        asked = self.policy.model.release
+        return None if asked is None else cells_for_rows(asked, self.schema.published, self.unit, rows)
 
     def _domain_words(self) -> list[str]:
         """Name attributes with so many cells that few of their counts stand out of the noise."""
