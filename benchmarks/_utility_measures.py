@@ -52,6 +52,20 @@ def association(joint: np.ndarray) -> float:
     return float(np.sqrt(square / least)) if least > 0 else 0.0
 
 
+def association_beyond_chance(joint: np.ndarray, rows: float) -> float:
+    """Cramer's V less what independent attributes show in so many rows (Bergsma 2013): about 0 where only chance is seen.
+
+    V of a table of few rows is above 0 where attributes are independent, by about the root of the cells over the rows.
+    """
+    first, second = (int((joint.sum(axis=axis) > 0).sum()) - 1 for axis in (1, 0))
+    if min(first, second) < 1 or rows <= 1:
+        return 0.0
+    square = association(joint) ** 2 * min(first, second)
+    left = max(0.0, square - first * second / (rows - 1))
+    least = min(first - first**2 / (rows - 1), second - second**2 / (rows - 1))
+    return float(np.sqrt(left / least)) if least > 0 else 0.0
+
+
 def correlation(joint: np.ndarray) -> float:
     """Pearson's correlation of the codes of two ordered attributes."""
     first, second = np.arange(joint.shape[0]), np.arange(joint.shape[1])
@@ -108,6 +122,18 @@ def measure(columns, truth, result, *, widest: int = 3, seed: int = 2026) -> dic
     pairs = list(combinations(range(len(columns)), 2))
     found["association"] = float(
         np.mean([abs(association(both(axes)[0]) - association(both(axes)[1])) for axes in pairs])
+    )
+    rows = [float(np.maximum(each.counts(pairs[0]), 0.0).sum()) for each in (truth, result)]
+    found["association_beyond_chance"] = float(
+        np.mean(
+            [
+                abs(
+                    association_beyond_chance(both(axes)[0], rows[0])
+                    - association_beyond_chance(both(axes)[1], rows[1])
+                )
+                for axes in pairs
+            ]
+        )
     )
     ordered = [axes for axes in pairs if columns[axes[0]].ordered and columns[axes[1]].ordered]
     if ordered:

@@ -91,6 +91,18 @@ def test_association_and_correlation_by_hand(measures):
     assert measures.association(np.full((2, 2), 0.25)) == 0
 
 
+def test_association_beyond_chance_by_hand(measures):
+    """Bergsma 2013: phi squared .36 less 1 / 49, over 1 - 1 / 49; nothing is left of what 50 independent rows show."""
+    joint = np.array([[0.4, 0.1], [0.1, 0.4]])
+    assert measures.association_beyond_chance(joint, 50) == pytest.approx(math.sqrt((0.36 - 1 / 49) / (1 - 1 / 49)))
+    assert measures.association_beyond_chance(joint, 1e9) == pytest.approx(0.6)
+    chance = np.random.default_rng(7)
+    independent = np.bincount(chance.integers(0, 12, 300), minlength=12).reshape(3, 4) / 300
+    assert measures.association(independent) > 0.05
+    assert measures.association_beyond_chance(independent, 300) < 0.05
+    assert measures.association_beyond_chance(np.array([[0.5, 0.5]]), 300) == 0
+
+
 def test_the_yardstick_keeps_the_promise(utility, measures, small):
     """The Gaussian's scale is the least that gives (epsilon, delta) for a record in every pair, and every table is a table."""
     seen = []
