@@ -168,15 +168,47 @@ def test_its_programs_run(kind, monkeypatch, capsys):
     monkeypatch.delitem(__import__("sys").modules, "read_release", raising=False)
 
 
-@pytest.mark.skipif(
+NEEDS_R = pytest.mark.skipif(
     shutil.which("Rscript") is None, reason="cannot run here: R is not installed (Debian package r-base-core)"
 )
-@pytest.mark.parametrize("kind", ["rows", "groups"])
-def test_its_program_for_r_runs(kind):
+
+
+def run_r(folder: Path, *lines: str) -> list[str]:
+    """What the program of the page prints in R, and then more lines."""
+    (program,) = snippets(folder, "r")
+    command = ["Rscript", "--vanilla", "-e", "\n".join([program, *lines])]
+    done = subprocess.run(command, cwd=folder, capture_output=True, check=True, text=True)
+    assert not done.stderr
+    return done.stdout.splitlines()
+
+
+@NEEDS_R
+@pytest.mark.parametrize(
+    "kind",
+    ["rows", "repeat", "trees", "values", "mixed", "groups", "labels", "exchanged", "counts-declared", "centroids"],
+)
+def test_its_program_for_r_reads_every_row(kind):
     folder = released(kind)
     (program,) = snippets(folder, "r")
-    command = ["Rscript", "--vanilla", "-e", program]
-    assert subprocess.run(command, cwd=folder, capture_output=True, check=True).stdout.strip()
+    file = re.search(r'read\.csv\("(.+?)"', program)[1]
+    with (folder / file).open(encoding="utf-8", newline="") as held:
+        rows = list(csv.DictReader(held, strict=True)) if kind != "values" else held.readlines()[1:]
+    printed = run_r(folder, 'cat("\\n", nrow(table))')
+    assert printed[0].strip() or printed[1].strip()
+    assert printed[-1].strip() == str(len(rows))
+
+
+@NEEDS_R
+def test_its_program_for_r_gives_ends_of_intervals_as_numbers():
+    printed = run_r(released("rows"), 'cat("\\n", class(low), range(low), anyNA(low))')
+    assert printed[-1].split() == ["numeric", "0", "50", "FALSE"]
+
+
+@pytest.mark.parametrize(("kind", "said"), [("parquet", "the package arrow"), ("parts", "packages arrow and dplyr")])
+def test_its_program_for_r_says_which_packages_it_needs(kind, said):
+    text = (released(kind) / "README.md").read_text(encoding="utf-8")
+    assert said in text
+    assert said not in (released("rows") / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("kind", ["rows", "trees", "values", "mixed", "groups", "counts-declared", "centroids"])

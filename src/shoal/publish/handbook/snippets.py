@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterator
 
 from shoal.assess.frame.column import INTERVAL, PublishedColumn
+from shoal.data.type import Type
 from shoal.publish.handbook.content import Handbook, HandbookTable
 
 Snippet = tuple[str, str, str]
@@ -45,7 +46,7 @@ def snippets(handbook: Handbook) -> Iterator[Snippet]:
             _joined(table, held),
         )
     yield "DuckDB:", "sql", _duckdb(table, column)
-    yield "R:", "r", _r(handbook, table, column)
+    yield _about_r(table), "r", _r(handbook, table, column)
     if table.form == "csv":
         yield "Stata:", "stata", _stata(table, column)
     else:
@@ -125,8 +126,20 @@ def _r_text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
+def _about_r(table: HandbookTable) -> str:
+    if table.form == "csv":
+        return "R:"
+    needs = "the packages arrow and dplyr" if table.parts else "the package arrow"
+    return f"R, with {needs} (`shoal export` writes a CSV file, which R reads alone):"
+
+
+_R_NUMBER: dict[Type, str] = {Type.INTEGER: "as.numeric", Type.DECIMAL: "as.numeric", Type.DATE: "as.Date"}
+"""What makes a number or a day of an end of an interval, which a codebook has as text; times stay text."""
+
+
 def _r(handbook: Handbook, table: HandbookTable, column: str) -> str:
     every = 'colClasses = "character", na.strings = character(0), check.names = FALSE, encoding = "UTF-8"'
+    every += ", blank.lines.skip = FALSE"  # a line of a table with one column is `""` where the record has no value
     name = _r_text(column)
     if table.form == "csv":
         lines = [f"table <- read.csv({_r_text(table.file)}, {every})"]
@@ -135,10 +148,11 @@ def _r(handbook: Handbook, table: HandbookTable, column: str) -> str:
         if table.parts:
             lines = [f"table <- dplyr::collect(arrow::open_dataset({_r_text(table.file)}))"]
     if _has_intervals(handbook.by_name[column], table):
+        made = _R_NUMBER.get(handbook.by_name[column].type, "")
         lines += [
             f'codebook <- read.csv("codebook.csv", {every})',
             f'ends <- codebook[codebook$column == {name} & codebook$low != "", ]',
-            f"low <- ends$low[match(table[[{name}]], ends$label)]     # the lower end of every row's interval",
+            f"low <- {made}(ends$low[match(table[[{name}]], ends$label)])     # the lower end of every row's interval",
         ]
     if table.kind == "counts":
         lines.append(f'tapply(as.numeric(table[["count"]]), table[[{name}]], sum)')
