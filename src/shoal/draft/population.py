@@ -14,6 +14,8 @@ from shoal.data.codebook import Codebook, CodedValue, ColumnDescription
 from shoal.data.type import Type
 from shoal.draft.opening import open_table
 from shoal.draft.profile import ColumnProfile, profile_table
+from shoal.draft.recognize.column import Recognition
+from shoal.draft.recognize.table import recognize_table
 from shoal.engine.read.storage import Storage
 from shoal.errors import UsageError
 
@@ -37,8 +39,8 @@ def read_population(path: str | os.PathLike[str], names: Iterable[str] | None = 
     columns = [
         own_words
         if own is not None and (own_words := own.get(column.name)) and own_words.values
-        else _described(column)
-        for column in profile.columns
+        else _described(column, recognized)
+        for column, recognized in zip(profile.columns, recognize_table(profile), strict=True)
         if column.name in wanted
     ]
     found = tuple(column for column in columns if column is not None)
@@ -51,10 +53,18 @@ def read_population(path: str | os.PathLike[str], names: Iterable[str] | None = 
     return Codebook(found, source)
 
 
-def _described(column: ColumnProfile) -> ColumnDescription | None:
-    """The domain of a column of a public table; None where it has none that can be listed."""
+def _described(column: ColumnProfile, recognized: Recognition) -> ColumnDescription | None:
+    """The domain of a column of a public table; None where it has none that can be listed.
+
+    What a draft of the public table itself would list is listed: codes such as 1 and 2 for the sexes, and words of a scale in
+    their order.
+    """
     if not column.present or column.near_unique:
         return None
+    if recognized.type in (Type.CATEGORY, Type.ORDINAL) and column.counts is not None:
+        listed = recognized.order or sorted(column.counts, key=_in_order)
+        if len(listed) <= MOST_LISTED:
+            return ColumnDescription(column.name, type=recognized.type, values=tuple(map(CodedValue, listed)))
     if column.years is not None:
         first, last = column.years
         return ColumnDescription(column.name, type=_moment(column), interval=(f"{first:04}-01-01", f"{last:04}-12-31"))
@@ -67,6 +77,12 @@ def _described(column: ColumnProfile) -> ColumnDescription | None:
     if not values or len(values) > MOST_LISTED:
         return None
     return ColumnDescription(column.name, type=Type.CATEGORY, values=tuple(map(CodedValue, values)))
+
+
+def _in_order(value: str) -> tuple[bool, float, str]:
+    """Numbers by size, before other texts."""
+    number = value.removeprefix("-").isdecimal()
+    return not number, float(value) if number else 0.0, value
 
 
 def _moment(column: ColumnProfile) -> Type:
