@@ -11,6 +11,7 @@ import pytest
 from shoal.data.codebook import Codebook, CodedValue, ColumnDescription
 from shoal.data.type import Type
 from shoal.draft.codebook import read_codebook
+from shoal.draft.sources import read_sources
 from shoal.errors import ShoalError, UsageError
 
 AGE = ColumnDescription(
@@ -134,6 +135,30 @@ def test_a_missing_code_that_is_listed_among_the_values_is_missing(tmp_path):
     assert found.missing == (CodedValue("9", "unknown"),)
 
 
+@pytest.mark.parametrize(
+    "cell",
+    ["1=male; 2=female", "1=male|2=female", '"1=male\n2=female"', '"1 = male, 2 = female"', '"1=male\r\n2=female"'],
+)
+def test_codes_and_meanings_in_one_cell_are_parted_as_people_part_them(tmp_path, cell):
+    assert book(tmp_path, "a.csv", f"column,values\nsex,{cell}\n").get("sex").values == SEX.values
+
+
+def test_a_comma_in_a_meaning_parts_no_codes(tmp_path):
+    found = book(tmp_path, "a.csv", 'column,values\nwork,"1=full, or nearly; 2=part"\n').get("work")
+    assert [each.label for each in found.values] == ["full, or nearly", "part"]
+    alone = book(tmp_path, "a.csv", 'column,values\nwork,"1=full, or nearly"\n').get("work")
+    assert [each.label for each in alone.values] == ["full, or nearly"]
+
+
+def test_heads_in_german_are_read_and_unknown_ones_are_named(tmp_path):
+    text = "Variable;Bezeichnung;Typ;Werte;Fehlende Werte;Filter\nsex;Sex;Kategorie;1=male, 2=female;;alle\n"
+    found = book(tmp_path, "a.csv", text)
+    assert found.get("sex") == SEX
+    assert found.unread == ("Filter",)
+    _, notes = read_sources(["sex"], codebook=tmp_path / "a.csv")
+    assert any("heads are not known, and they were not read: Filter" in note for note in notes)
+
+
 def test_a_type_of_another_system_is_left_to_the_table(tmp_path):
     assert book(tmp_path, "a.csv", "column,type\nx,F8.2\n").get("x").type is None
 
@@ -152,6 +177,11 @@ def test_a_type_of_another_system_is_left_to_the_table(tmp_path):
         ("a.csv", "column,type,low,high\nx,integer,a,b\n", "does not fit its type"),
         ("a.csv", "column,type,low,high\nx,integer,9,1\n", "ends before it begins"),
         ("a.csv", 'column,label\nx,"open', "is no CSV file"),
+        (
+            "a.csv",
+            "column,title,type,role,label,code,kind,low,high,high_included,value,value_label,rule\n",
+            "of a release",
+        ),
         ("a.csv", b"column,label\nx,\xe4\n", "not UTF-8"),
         ("a.json", "{", "is no JSON"),
         ("a.json", "[" * 100_000, "is no JSON"),

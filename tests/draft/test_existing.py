@@ -174,6 +174,8 @@ SDC = {
     "weightVar": "w",
     "hhId": "house",
     "strataVar": None,
+    "pramVars": {},  # NULL in R, as jsonlite writes it
+    "kAnon": 3,
 }
 SDC_CSV = "variable,role\nage,keyVars\nsex,keyVars\nincome,numVars\nillness,sensibleVar\nw,weightVar\nhouse,hhId\n"
 
@@ -185,6 +187,8 @@ def test_key_variables_of_sdcmicro_give_roles_and_the_unit(tmp_path, name, text)
     assert found.roles == WANTED
     assert found.unit == "house"
     assert "household" in found.notes[0]
+    passed_over = [note for note in found.notes if "kAnon" in note]
+    assert len(passed_over) == (name == "sdc.json")
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,8 @@ class Codebook:
 
     columns: tuple[ColumnDescription, ...]
     source: str
+    unread: tuple[str, ...] = ()
+    """What its file holds besides and was not understood: heads of a CSV file that name nothing a codebook says."""
 
     def __post_init__(self) -> None:
         names = [each.name for each in self.columns]

@@ -30,13 +30,13 @@ DELIMITERS = (",", ";", "\t")
 _TYPES: dict[str, Type] = {
     word: kind
     for kind, words in {
-        Type.INTEGER: "integer int whole long byte count year",
-        Type.DECIMAL: "decimal number numeric float double real continuous contin",
-        Type.CATEGORY: "category categorical nominal factor code coded",
+        Type.INTEGER: "integer int whole long byte count year ganzzahl",
+        Type.DECIMAL: "decimal number numeric float double real continuous contin dezimalzahl zahl",
+        Type.CATEGORY: "category categorical nominal factor code coded kategorie",
         Type.ORDINAL: "ordinal ordered",
         Type.TEXT: "text string character char str",
         Type.BOOLEAN: "boolean bool logical",
-        Type.DATE: "date day",
+        Type.DATE: "date day datum",
         Type.DATETIME: "datetime timestamp time",
     }.items()
     for word in words.split()
@@ -44,20 +44,22 @@ _TYPES: dict[str, Type] = {
 _HEADS: dict[str, str] = {
     word: meaning
     for meaning, words in {
-        "name": "column variable name field attribute var",
-        "label": "label variable_label description title question",
-        "type": "type datatype data_type storage",
-        "value": "value code",
-        "value_label": "value_label meaning code_label category_label",
-        "values": "values codes categories enum",
-        "missing": "missing missing_values missing_codes na",
-        "low": "low min minimum lowest from",
-        "high": "high max maximum highest to",
+        "name": "column variable name field attribute var spalte merkmal variablenname",
+        "label": "label variable_label description title question beschreibung bezeichnung frage variablenlabel",
+        "type": "type datatype data_type storage typ datentyp",
+        "value": "value code wert kode",
+        "value_label": "value_label meaning code_label category_label wertelabel bedeutung",
+        "values": "values codes categories enum value_labels werte wertelabels ausprägungen kodierung codierung",
+        "missing": "missing missing_values missing_codes na fehlend fehlende_werte",
+        "low": "low min minimum lowest from von",
+        "high": "high max maximum highest to bis",
         "format": "format date_format",
     }.items()
     for word in words.split()
 }
 """The heads of a CSV codebook, each with what it means."""
+_OF_A_RELEASE = frozenset({"column", "title", "kind", "high_included", "rule"})
+"""Heads that the codebook in a release folder has: it says what published labels stand for, not what a table holds."""
 _YES = frozenset({"yes", "y", "true", "1", "x", "missing"})
 _NO = frozenset({"no", "n", "false", "0", ""})
 
@@ -89,7 +91,8 @@ def read_codebook(path: str | os.PathLike[str]) -> Codebook:
         raise UsageError(
             "the codebook describes no column", came=where, fix="see the guide for the forms that are read"
         )
-    return Codebook(tuple(found), where.name)
+    unread = _unknown_heads(content, where.name) if readers[ending] is _of_csv else ()
+    return Codebook(tuple(found), where.name, unread)
 
 
 # --- one column as it is put together -----------------------------------------------------------------------------------
@@ -179,14 +182,14 @@ def _of_csv(content: bytes, source: str) -> list[ColumnDescription]:
 
 
 def _rows_of_csv(content: bytes, source: str) -> tuple[list[str | None], list[list[str]]]:
-    text = _text_of(content, source)
-    first = text.partition("\n")[0]
-    delimiter = max(DELIMITERS, key=first.count)
-    try:
-        head, *rows = list(csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)) or [[]]
-    except csv.Error as error:
-        raise UsageError("the codebook is no CSV file", came=f"{source} ({error})") from None
-    heads = [_HEADS.get(each.strip().casefold().replace(" ", "_").replace("-", "_")) for each in head]
+    head, *rows = _lines_of_csv(content, source)
+    if {_plain(each) for each in head} >= _OF_A_RELEASE:
+        raise UsageError(
+            "the codebook of a release says what published labels stand for, not which values a table holds",
+            came=source,
+            fix="name the codebook of the table; for the same table a year later, begin with the policy of its last release",
+        )
+    heads = [_HEADS.get(_plain(each)) for each in head]
     if "name" not in heads:
         raise UsageError(
             "the codebook has no column that names the columns",
@@ -194,6 +197,27 @@ def _rows_of_csv(content: bytes, source: str) -> tuple[list[str | None], list[li
             allowed="a head such as column, variable or name; beside it label, type, value, value_label, missing, low, high",
         )
     return heads, rows
+
+
+def _lines_of_csv(content: bytes, source: str) -> list[list[str]]:
+    text = _text_of(content, source)
+    first = text.partition("\n")[0]
+    delimiter = max(DELIMITERS, key=first.count)
+    try:
+        return list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)) or [[]]
+    except csv.Error as error:
+        raise UsageError("the codebook is no CSV file", came=f"{source} ({error})") from None
+
+
+def _plain(head: str) -> str:
+    """A head as it is looked up: in small letters, with one sign between its words."""
+    return head.strip().casefold().replace(" ", "_").replace("-", "_")
+
+
+def _unknown_heads(content: bytes, source: str) -> tuple[str, ...]:
+    """The heads above columns of a CSV codebook that were passed over."""
+    head, *_ = _lines_of_csv(content, source)
+    return tuple(each.strip() for each in head if each.strip() and _plain(each) not in _HEADS)
 
 
 def _take_line(column: _Column, cells: Mapping[str, str], place: str) -> None:
@@ -221,8 +245,14 @@ def _take_line(column: _Column, cells: Mapping[str, str], place: str) -> None:
 
 
 def _pairs(text: str) -> list[tuple[str, str | None]]:
-    """Codes with their meanings in one cell: `1=male; 2=female`, or the codes alone."""
-    sign = "|" if "|" in text and ";" not in text else ";"
+    """Codes with their meanings in one cell: `1=male; 2=female`, or the codes alone.
+
+    Between them stands a semicolon, an upright stroke or a line end. A comma does where every part has a code and a meaning,
+    because meanings may have commas too.
+    """
+    sign = next((each for each in (";", "|", "\n") if each in text), ";")
+    if sign not in text and all("=" in part for part in text.split(",")):
+        sign = ","
     parts = [part.partition("=") for part in text.split(sign) if part.strip()]
     return [(value.strip(), label.strip() or None) for value, _, label in parts]
 

@@ -16,7 +16,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -208,8 +208,14 @@ def read_settings(path: str | os.PathLike[str]) -> Settings:
         why = getattr(error, "strerror", None) or "not a name of a file"
         near = near_path(where) if isinstance(error, FileNotFoundError) else None
         raise UsageError("the settings cannot be read", came=f"{where} ({why})", **advise(where, near)) from None
-    pairs = _pairs_of_csv(text, where.name) if ending == ".csv" else _pairs_of_json(text, where.name)
-    return _of_pairs(pairs, where.name)
+    if ending == ".csv":
+        return _of_pairs(_pairs_of_csv(text, where.name), where.name)
+    pairs, other = _pairs_of_json(text, where.name)
+    made = _of_pairs(pairs, where.name)
+    if not other:
+        return made
+    note = f"{where.name} says things that are not known here and were passed over: {', '.join(other[:6])}"
+    return replace(made, notes=(*made.notes, note + (f" and {len(other) - 6} more" if len(other) > 6 else "")))
 
 
 def _of_pairs(pairs: Iterable[tuple[str, str]], source: str) -> Settings:
@@ -269,7 +275,8 @@ def _pairs_of_csv(text: str, source: str) -> list[tuple[str, str]]:
     ]
 
 
-def _pairs_of_json(text: str, source: str) -> list[tuple[str, str]]:
+def _pairs_of_json(text: str, source: str) -> tuple[list[tuple[str, str]], list[str]]:
+    """Columns and the words for their roles, and the keys that say something else."""
     try:
         told = json.loads(text)
     except (ValueError, RecursionError):
@@ -277,6 +284,7 @@ def _pairs_of_json(text: str, source: str) -> list[tuple[str, str]]:
     if isinstance(told, dict) and isinstance(told.get("attributes"), dict | list):
         told = told["attributes"]
     found: list[tuple[str, str]] = []
+    other: list[str] = []
     if isinstance(told, list):
         for each in told:
             name, word = (
@@ -287,20 +295,22 @@ def _pairs_of_json(text: str, source: str) -> list[tuple[str, str]]:
     elif isinstance(told, dict):
         arguments = {*SDC_ROLES, SDC_UNIT}
         for key, value in told.items():
+            word = _first(value, ("type", "role", "attributeType"))
             if key in arguments:
                 found += [(name, key) for name in _names(value, key, source)]
-            elif isinstance(value, dict):
-                word = _first(value, ("type", "role", "attributeType"))
-                found += [(key, word)] if word else []
+            elif word:
+                found.append((key, word))
             elif isinstance(value, str) and value.casefold() in _ROLE_WORDS:
                 found.append((key, value))
+            else:
+                other.append(key)
     if not found:
         raise UsageError(
             "the JSON holds no settings that are known",
             came=source,
             allowed='{"age": "QUASI_IDENTIFYING_ATTRIBUTE"}, or {"keyVars": ["age"], "sensibleVar": "income"}',
         )
-    return found
+    return found, other
 
 
 def _first(value: Any, keys: Sequence[str]) -> str | None:
@@ -313,7 +323,7 @@ def _names(value: Any, key: str, source: str) -> list[str]:
     """The names that an argument of sdcMicro lists; ghost variables are lists inside each other."""
     if isinstance(value, str):
         return [value]
-    if value is None:
+    if value is None or value == {}:  # R's NULL, as jsonlite writes it
         return []
     if isinstance(value, list):
         return [name for each in value for name in _names(each, key, source)]

@@ -38,6 +38,11 @@ def read_sources(
     notes = [] if given is None else _notes(given, names)
     for book in books[:1] if codebook is not None else ():
         notes += _unknown([column.name for column in book], names, book.source)
+        if book.unread:
+            notes.append(
+                f"{book.source} has columns whose heads are not known, and they were not read: {_some(book.unread)}; known are "
+                "column, label, type, values (1=male; 2=female), value, value_label, missing, low, high, format"
+            )
     if hierarchies is not None and not found:
         notes.append(f"no hierarchy file in {hierarchies} has the name of a column")
     beside = Beside(
@@ -65,5 +70,8 @@ def _unknown(said: Sequence[str], names: Sequence[str], source: str) -> list[str
     other = [name for name in said if name not in set(names)]
     if not other:
         return []
-    listed = ", ".join(other[:6]) + (f" and {len(other) - 6} more" if len(other) > 6 else "")
-    return [f"{source} speaks of columns that the table does not have: {listed}"]
+    return [f"{source} speaks of columns that the table does not have: {_some(other)}"]
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
