@@ -70,12 +70,12 @@ class NextCommand:
     option: tuple[str, str] | None = None
     """An option and its value, which takes the place of the one that the command that failed had, if it had one."""
     add: tuple[str, ...] = ()
-    only: str | None = None
-    """The command after which it is the next; None for all."""
+    only: tuple[str, ...] | None = None
+    """The commands after which it is the next; None for all."""
 
     def line(self, given: Sequence[str]) -> str | None:
         """The whole line, after a command whose words were `given`; None where there is nothing to say."""
-        if self.only is not None and self.only not in given[:1]:
+        if self.only is not None and not {*given[:1]} & {*self.only}:
             return None
         if self.instead:
             instead = [_typed(word, given) if word == self.take else word for word in self.instead]

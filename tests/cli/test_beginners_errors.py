@@ -87,6 +87,19 @@ CASES = {
     ),
     "no folder of hierarchies": ((), ("init", "people.csv", "--hierarchies", "ther"), 2, ("did you mean there?",)),
     "no ledger": ((), ("init", "people.csv", "--out", "d", "--ledger", "l.sqlite"), 4, ("no ledger", "--new-ledger")),
+    "ledger, nearly right": (
+        (lambda desk: (desk / "books.sqlite").touch(),),
+        ("init", "people.csv", "--out", "d", "--ledger", "book.sqlite"),
+        4,
+        ("no ledger", "did you mean", "books.sqlite?", "--new-ledger"),
+    ),
+    "no ledger for a release": (
+        (),
+        ("release", "policy.yaml", "people.csv", "--out", "d", "--ledger", "l.sqlite"),
+        4,
+        ("no ledger", "--new-ledger"),
+    ),
+    "no folder to write into": ((), ("release", "policy.yaml", "people.csv"), 2, ("Missing option '--out'",)),
     "empty file": ((), ("init", "empty.csv"), 5, ("empty", "names of its columns in the first line")),
     "draft is there": ((), ("init", "people.csv", "--out", "there", "--new-ledger"), 2, ("exists", "--force")),
     "several sheets": ((_workbook,), ("init", "book.xlsx"), 5, ("several sheets", "--sheet 'people'")),
@@ -198,6 +211,10 @@ NEXT = {
     "codebook that is not there": "shoal init people.csv --codebook labels.csv",
     "settings that are not there": "shoal init people.csv --settings labels.csv",
     "no folder of hierarchies": "shoal init people.csv --hierarchies there",
+    "no ledger": "shoal init people.csv --out d --ledger l.sqlite --new-ledger",
+    "no ledger for a release": "shoal release policy.yaml people.csv --out d --ledger l.sqlite --new-ledger",
+    "ledger, nearly right": "shoal init people.csv --out d --ledger books.sqlite",
+    "no folder to write into": "shoal release policy.yaml people.csv --out release",
     "wrong path": None,
     "database refuses": None,
 }
@@ -246,6 +263,9 @@ def test_what_the_message_offers_can_be_done(desk):
 @pytest.mark.slow
 def test_a_second_run_and_a_budget_that_is_spent(desk):
     assert shoal(*RELEASE).exit_code == 0
+    same = refused(*RELEASE[:-1], code=2)
+    assert "a release of this very plan lies in it" in same["wrong"]
+    assert shoal(*same["next"].removeprefix("shoal ").split()).exit_code == 0
     again = shoal("release", "policy.yaml", "people.csv", "--out", "more")
     assert again.exit_code == 4
     assert "--again" in again.stderr
@@ -304,6 +324,12 @@ def test_a_release_is_found_again_and_exported_by_what_the_messages_end_with(des
         "shoal assess out --original people.csv --json"
     )
     assert refused("share", "ledger.sqlit", code=2)["next"] is None
+    (desk / "draft.zip").mkdir()
+    assert refused("verify", "draftt.zip", code=2)["next"] is None  # a folder that holds no release
+    fields = refused("export", "out", "people.xlsx", code=2)
+    assert fields["next"] == "shoal export out people-2.csv --json"  # people.csv is there
+    assert shoal(*fields["next"].removeprefix("shoal ").split()).exit_code == 0
+    assert refused("export", "out", "rows.feather", code=2)["next"] == "shoal export out rows.parquet --json"
     assert shoal("export", "out", "rows.csv").exit_code == 0
     fields = refused("export", "out", "rows.csv", code=2)
     assert fields["next"] == "shoal export out rows-2.csv --json"

@@ -113,3 +113,30 @@ def test_a_name_of_nothing_that_is_profiled_is_refused(name):
     declared = confirm(POLICY, profiled(POLICY))
     with pytest.raises(UsageError, match="everything is declared"):
         find_profiled(declared, ["age"])
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("age.domian", "age.domain"),
+        ("attributes.zip.doman", "attributes.zip.domain"),
+        ("diga.domain", "diag.domain"),
+        ("stay.domain", None),
+        ("height.domain", None),
+        ("sx", "sex"),
+        ("ages.hierachy", "age.hierarchy"),
+        ("attributes.ward.domain", None),
+    ],
+)
+def test_a_misspelled_key_is_never_taken_for_one_of_another_column(typed, meant):
+    with pytest.raises(UsageError) as refused:
+        find_profiled(POLICY, [typed])
+    offered = refused.value.step
+    assert (None if offered is None else offered.replace) == (None if meant is None else (typed, meant))
+
+
+def test_a_misspelled_key_that_is_declared_already_offers_none():
+    declared = confirm(POLICY, [each for each in profiled(POLICY) if each.attribute == "age"])
+    with pytest.raises(UsageError) as refused:
+        find_profiled(declared, ["age.domian"])
+    assert refused.value.step is None

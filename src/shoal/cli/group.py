@@ -173,8 +173,16 @@ def _report(error: BaseException, handler: SignalHandler, given: list[str]) -> i
     return _report_unexpected(error, as_json)
 
 
+_NEW_FOLDER = "release"
+"""The name that a message gives to a folder for which none was typed."""
+
+
 def _spelled_right(error: click.ClickException) -> NextCommand | None:
-    """The same command line with the option or the command that was probably meant."""
+    """The same command line with the option or the command that was probably meant, or with a folder to write into."""
+    from shoal.files.write import free_name
+
+    if isinstance(error, click.MissingParameter) and error.param is not None and "--out" in error.param.opts:
+        return NextCommand(add=("--out", _NEW_FOLDER if not os.path.lexists(_NEW_FOLDER) else free_name(_NEW_FOLDER)))
     wrong = getattr(error, "option_name", None) or getattr(error, "command_name", None)
     likely = getattr(error, "possibilities", None)
     return NextCommand(replace=(wrong, likely[0])) if wrong and likely else None

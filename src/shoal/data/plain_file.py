@@ -83,4 +83,6 @@ def advise(path: str | os.PathLike[str], near: Path | None, otherwise: str = "ch
 def near_release(path: str | os.PathLike[str]) -> Path | None:
     """The release folder, or the file of a packed one, that lies beside a path that leads nowhere and has nearly its name."""
     near = near_path(path)
-    return near if near is not None and ((near / "certificate.json").is_file() or near.suffix == ".zip") else None
+    if near is None or near.is_dir():
+        return near if near is not None and (near / "certificate.json").is_file() else None
+    return near if near.suffix == ".zip" else None

@@ -435,7 +435,7 @@ def refuse_existing(draft: Draft, folder: Path, *, force: bool) -> None:
                 refuse_overwriting(path, force=force)
             except UsageError as error:
                 free = free_name("draft" if folder == Path() else str(folder))
-                error.step = NextCommand(option=("--out", free), only="init")
+                error.step = NextCommand(option=("--out", free), only=("init",))
                 raise
 
 

@@ -303,7 +303,7 @@ def _write_tables(
             "the database has a table of this name already",
             came=f"{', '.join(there)} in {shown}",
             fix="name another one, or drop it there",
-            step=NextCommand(option=("--table", _free_table(inspector, name, schema)), only="export"),
+            step=NextCommand(option=("--table", _free_table(inspector, name, schema)), only=("export",)),
         )
     connection.rollback()
     own: list[sa.Table] = []

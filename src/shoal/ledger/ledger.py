@@ -21,7 +21,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from shoal.errors import BudgetError, LedgerError, UsageError, VerificationError
+from shoal.data.plain_file import near_path
+from shoal.errors import BudgetError, LedgerError, NextCommand, UsageError, VerificationError
 from shoal.files.work_folder import is_alive
 from shoal.guarantee.rounding import exact_text
 from shoal.guarantee.unit import Neighbours, Unit
@@ -589,11 +590,16 @@ def open_ledger(url: str | None = None, *, new: bool = False) -> Ledger:
     """
     path = file_of(url or default_url())
     if path is not None and is_ledger_named(url) and not new and not ledger_file.exists(path):
+        near = near_path(path, (".sqlite", ".sqlite3", ".db"))
+        begin = "say --new-ledger to begin a new one, with nothing spent"
         raise LedgerError(
             "there is no ledger here",
             came=path,
             allowed="the ledger that releases and questions are charged to",
-            fix="check the path; say --new-ledger to begin a new one, with nothing spent",
+            fix=f"check the path; {begin}" if near is None else f"did you mean {near}? Otherwise {begin}",
+            step=NextCommand(add=("--new-ledger",), only=("init", "release"))
+            if near is None
+            else NextCommand(replace=(str(path), str(near))),
         )
     found = Ledger(url, new=new)
     if new and found.datasets():

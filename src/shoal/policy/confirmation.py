@@ -122,15 +122,35 @@ def find_profiled(policy: Policy, wanted: Iterable[str]) -> tuple[ProfiledKey, .
     for name in wanted:
         meant = [each for each in every if name in _names(each)]
         if not meant:
-            near = get_close_matches(name, [known for each in every for known in _names(each)], n=1)
+            near = _nearest(policy, every, name)
             raise UsageError(
                 "nothing of this name is profiled in the policy",
                 came=name,
                 allowed=shorten([each.key for each in every]) if every else "nothing: everything is declared",
-                step=NextCommand(replace=(name, near[0])) if near else None,
+                step=None if near is None else NextCommand(replace=(name, near)),
             )
         found |= {each.key: each for each in meant}
     return tuple(each for each in every if each.key in found)
+
+
+def _nearest(policy: Policy, every: Sequence[ProfiledKey], name: str) -> str | None:
+    """The profiled key that a misspelled name probably means, spelled as fully as it was.
+
+    The column is found first, among all of the policy, those that are declared too: to confirm is to declare something, and
+    nobody is offered the key of a column that was not meant.
+    """
+    bare = name.removeprefix("attributes.")
+    column, _, end = bare.rpartition(".")
+    part = get_close_matches(end, ("domain", "hierarchy"), n=1, cutoff=_NEAR) if column else []
+    meant = get_close_matches(column if part else bare, [*policy.attributes], n=1, cutoff=_NEAR)
+    if not meant:
+        return None
+    likely = ".".join([*(["attributes"] if bare != name else []), *meant, *part])
+    return likely if any(likely in _names(each) for each in every) else None
+
+
+_NEAR = 0.7
+"""How alike two names are at least, from 0 to 1, where one may be the other misspelled."""
 
 
 def _names(each: ProfiledKey) -> tuple[str, ...]:

@@ -129,6 +129,8 @@ def _check(target: str | Path, *, address: bool, into: str | None, intervals: st
             "cannot write this kind of file",
             came=Path(target).name,
             allowed=f"{', '.join((*PLAIN, *STATISTICAL))}, or the address of a database",
+            fix="name a file that ends so; spreadsheets import .csv, DuckDB and Polars read .parquet",
+            step=NextCommand(replace=(str(target), _readable(str(target), suffix)), only=("export",)),
         )
     if intervals == "struct" and suffix != ".parquet":
         raise UsageError(
@@ -159,9 +161,16 @@ def _pick(handbook: Handbook, name: str | None) -> HandbookTable:
             came=name,
             allowed=shown,
             fix="say --which NAME (table=NAME)",
-            step=NextCommand(option=("--which", _nearest_table(name, names)), only="export"),
+            step=NextCommand(option=("--which", _nearest_table(name, names)), only=("export",)),
         )
     return found
+
+
+def _readable(target: str, suffix: str) -> str:
+    """A file beside the one that cannot be written, in the form that the program behind its ending reads best."""
+    ending = ".csv" if suffix in ("", ".xlsx", ".xlsm", ".xlsb", ".xls", ".ods") else ".parquet"
+    path = str(Path(target).with_suffix(ending))
+    return free_name(path) if os.path.lexists(path) else path
 
 
 def _nearest_table(name: str | None, names: list[str]) -> str:

@@ -33,7 +33,7 @@ import errno
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -237,6 +237,15 @@ def is_own_release(folder: Path) -> bool:
         return False
 
 
+def _plan_of(folder: Path) -> str | None:
+    """The hash of the plan that the certificate in a folder names; None where there is none."""
+    try:
+        named = read_json(folder, CERTIFICATE)["plan_sha256"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return named if isinstance(named, str) else None
+
+
 def is_own_report(folder: Path) -> bool:
     """Whether a folder holds the custodian's report and nothing else."""
     try:
@@ -302,8 +311,11 @@ def refuse_name(out: str | Path) -> Path:
     return path
 
 
-def refuse_target(out: str | Path, *, force: bool) -> Path:
-    """The absolute path of a release folder; UsageError, before any work is done, if the release could not be written there."""
+def refuse_target(out: str | Path, *, force: bool, locks: Collection[str] = ()) -> Path:
+    """The absolute path of a release folder; UsageError, before any work is done, if the release could not be written there.
+
+    `locks` are the hashes of the plan that is to be released: a folder with a release of this very plan is named as what it is.
+    """
     folder = refuse_name(out)
     for path, is_own in ((folder, is_own_release), (custodian_folder(folder), is_own_report)):
         if path.is_symlink():
@@ -312,6 +324,13 @@ def refuse_target(out: str | Path, *, force: bool) -> Path:
             continue
         if not path.is_dir():
             raise UsageError("a file stands where the folder should go", came=path, fix="choose another name")
+        if not force and _plan_of(folder) in locks:
+            raise UsageError(
+                "the folder exists, and a release of this very plan lies in it",
+                came=path,
+                fix="use that release; another one, of another table or with new chance, goes to another folder and is charged",
+                step=NextCommand(("verify", str(out))),
+            )
         if not force:
             raise UsageError(
                 "the folder exists",

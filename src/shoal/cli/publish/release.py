@@ -151,8 +151,8 @@ def _dry_run(
     from shoal.publish.folder import refuse_target
     from shoal.publish.run.release import repeats
 
-    refuse_target(out, force=force)
     own = planned.confirmed_lock.sha256
+    refuse_target(out, force=force, locks=(planned.lock.sha256, own))
     fresh = is_ledger_missing(ledger, new=new) and (new or not is_ledger_named(ledger))
 
     def look() -> str | None:

@@ -258,7 +258,7 @@ def _run(
     none = "there is no new release" if os.path.lexists(folder) else "there is no release"
     outcome.words = f"{none}, and nothing was charged"
     with _uncharged():
-        refuse_target(folder, force=force)
+        refuse_target(folder, force=force, locks=(plan.lock.sha256, plan.confirmed_lock.sha256))
         if source is not None and not source.carries_guarantee:
             raise UsageError("a release made with a fixed seed carries no guarantee", fix="leave the source out")
         _refuse_engine(plan, engine)

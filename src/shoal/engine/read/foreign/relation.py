@@ -49,7 +49,7 @@ def choose_relation(form: FileFormat, tables: Mapping[str, str], source: str) ->
             allowed=listed,
             fix="name one: `--table NAME` of shoal init, or `file: {table: NAME}` in the policy; or give a query, `--query` or "
             "`file: {query: SELECT ...}`",
-            step=NextCommand(add=("--table", next(iter(tables))), only="init"),
+            step=NextCommand(add=("--table", next(iter(tables))), only=("init",)),
         )
     nearest = next(iter(difflib.get_close_matches(form.table, tables, n=1)), next(iter(tables)))
     raise DataError(
@@ -57,7 +57,7 @@ def choose_relation(form: FileFormat, tables: Mapping[str, str], source: str) ->
         came=f"{form.table!r} in {source}",
         allowed=listed,
         fix="name one of them: `--table NAME` of shoal init, or `file: {table: NAME}` in the policy",
-        step=NextCommand(replace=(form.table, nearest), only="init"),
+        step=NextCommand(replace=(form.table, nearest), only=("init",)),
     )
 
 

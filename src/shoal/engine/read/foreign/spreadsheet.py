@@ -177,7 +177,7 @@ def _choose(book: Any, sheet: str | None, name: str, calamine: Any) -> str:
             came=f"{name} without '{sheet}'",
             allowed=listed or "a workbook with a sheet of cells",
             fix=_naming(_nearest_sheet(sheet, every)),
-            step=NextCommand(replace=(sheet, _nearest_sheet(sheet, every)), only="init") if every else None,
+            step=NextCommand(replace=(sheet, _nearest_sheet(sheet, every)), only=("init",)) if every else None,
         )
     if len(seen) != 1:
         first = _likely_sheet(seen or every or ["..."])
@@ -188,7 +188,7 @@ def _choose(book: Any, sheet: str | None, name: str, calamine: Any) -> str:
             came=f"{name} with {listed}" if listed else name,
             allowed="one of its sheets",
             fix=_naming(first),
-            step=NextCommand(add=("--sheet", first), only="init") if every else None,
+            step=NextCommand(add=("--sheet", first), only=("init",)) if every else None,
         )
     return str(seen[0])
 
