@@ -159,6 +159,13 @@ def _feather(folder: Path) -> Path:
     return folder / "t.feather"
 
 
+def _arrow_stream(folder: Path) -> Path:
+    table = arrow_table()
+    with pa.ipc.new_stream(folder / "t.arrows", table.schema) as writer:
+        writer.write_table(table, max_chunksize=100)
+    return folder / "t.arrows"
+
+
 def _lines(folder: Path) -> Path:
     lines = (json.dumps(dict(zip(NAMES, row, strict=True)), default=str, ensure_ascii=False) for row in ROWS)
     (folder / "t.jsonl").write_text("\n".join(lines), "utf-8")
@@ -229,6 +236,7 @@ CASES: dict[str, ReaderCase] = {
     "parquet": ReaderCase(_parquet),
     "folder": ReaderCase(_folder),
     "feather": ReaderCase(_feather),
+    "arrow stream in a file": ReaderCase(_arrow_stream),
     "json lines": ReaderCase(_lines),
     "xlsx": ReaderCase(lambda folder: write_xlsx(folder / "t.xlsx", _sheets()), SHEET),
     "xlsx, dates told": ReaderCase(lambda folder: write_xlsx(folder / "t.xlsx", _sheets()), SHEET, GERMAN_KEYS),

@@ -78,9 +78,19 @@ def test_a_frame_is_validated_before_a_cell_is_read(case):
     assert "Sentinel" not in str(caught.value)
 
 
+@pytest.fixture(params=["file", "stream"], autouse=True)
+def form(request):
+    """Every test is made with a file that has a footer, and with one that holds a stream."""
+    WRITER[0] = ipc.new_file if request.param == "file" else ipc.new_stream
+    return request.param
+
+
+WRITER = [ipc.new_file]
+
+
 def written(table, **options):
     file = io.BytesIO()
-    with ipc.new_file(file, table.schema, options=ipc.IpcWriteOptions(**options)) as writer:
+    with WRITER[0](file, table.schema, options=ipc.IpcWriteOptions(**options)) as writer:
         writer.write_table(table)
     return file.getvalue()
 
@@ -191,3 +201,30 @@ def test_columns_beside_those_that_are_read_may_have_any_type(tmp_path):
         (tmp_path / "t.arrow").write_bytes(written(table, compression=packed))
         assert check_layout(tmp_path / "t.arrow", table.schema, [0, 1, 10, 11]) == rows
         assert ENGINE.scan(tmp_path / "t.arrow", schema()).collect(["x"])["x"].tolist() == ["p", "q", None] * 2
+
+
+def test_a_stream_is_read_to_its_end_and_not_beyond(tmp_path, form):
+    if form == "file":
+        return
+    table = pa.table({"x": pa.array(["a", "b", None, "b"]).dictionary_encode(), "y": [1, 2, 3, 4]})
+    file = io.BytesIO()
+    with ipc.new_stream(file, table.schema) as writer:
+        writer.write_table(table.slice(0, 2))
+        other = pa.DictionaryArray.from_arrays(pa.array([0, None], pa.int32()), ["Zug"])
+        writer.write_batch(pa.record_batch({"x": other, "y": [5, 6]}))  # a dictionary that replaces the one before
+    content = file.getvalue()
+    coded = Schema((Attribute("x", Role.QUASI, Type.CATEGORY),))
+    for name in ("t.arrows", "t.arrow", "t.feather"):
+        (tmp_path / name).write_bytes(content)
+        assert ENGINE.scan(tmp_path / name, coded).collect(["x"])["x"].tolist() == ["a", "b", "Zug", None]
+    (tmp_path / "t.arrow").write_bytes(written(table.slice(0, 0)))
+    assert ENGINE.scan(tmp_path / "t.arrow", coded).rows() == 0
+    refused(tmp_path, content + content, Type.CATEGORY)  # a second stream would be lost
+    refused(tmp_path, content + bytes(8), Type.CATEGORY)
+    refused(tmp_path, b"", Type.CATEGORY)
+    for cut in range(len(content)):  # between two messages as well, which Arrow reads without a word
+        refused(tmp_path, content[:cut], Type.CATEGORY)
+
+
+def test_a_feather_file_of_version_1_is_named(tmp_path):
+    refused(tmp_path, b"FEA1" + bytes(40), match="Feather file of version 1")

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 LARGEST = 1 << 31
 """Bytes that one batch may unpack to."""
 MAGIC = b"ARROW1"
-_RECORDS, _DICTIONARY = 3, 2
+_SCHEMA, _DICTIONARY, _RECORDS = 1, 2, 3
+_CONTINUES = b"\xff\xff\xff\xff"
+"""What stands before the length of a message, in all but the oldest files."""
 _CODECS = {0: "lz4", 1: "zstd"}
 
 
@@ -79,8 +81,17 @@ def _check_batches(handle: int, shape: pa.Schema, wanted: set[int], name: str) -
     return rows
 
 
+def is_stream(path: Path) -> bool:
+    """Whether what a file holds is a stream of messages, and no file of Arrow with a footer."""
+    with path.open("rb") as held:
+        return held.read(len(MAGIC)) != MAGIC
+
+
 def _batches(handle: int, size: int) -> Iterator[tuple[bool, _Batch]]:
-    """The batches of dictionaries and of rows, in the order of the footer."""
+    """The batches of dictionaries and of rows, in the order of the footer, or of the stream where there is none."""
+    if os.pread(handle, len(MAGIC), 0) != MAGIC:
+        yield from _stream(handle, size)
+        return
     tail = os.pread(handle, 4 + len(MAGIC), max(size - 4 - len(MAGIC), 0))
     length = int.from_bytes(tail[:4], "little")
     if tail[4:] != MAGIC or length > size - len(tail) - len(MAGIC):
@@ -95,8 +106,36 @@ def _batches(handle: int, size: int) -> Iterator[tuple[bool, _Batch]]:
             yield is_dictionary, _read_batch(os.pread(handle, metadata, at), at + metadata, body, is_dictionary)
 
 
+def _stream(handle: int, size: int) -> Iterator[tuple[bool, _Batch]]:
+    """The batches of a stream: the schema, then one message after the other, to the mark of its end.
+
+    Arrow takes the end of the file for it as well, and so does not notice that a file was cut.
+    """
+    at, before = 0, 0
+    while at < size:
+        lead = os.pread(handle, 8, at)
+        length = int.from_bytes(lead[4:] if lead[:4] == _CONTINUES else lead[:4], "little", signed=True)
+        start = at + (8 if lead[:4] == _CONTINUES else 4)
+        if length == 0:
+            if start != size or not before:  # what stands behind the end would not be read
+                raise _BrokenError
+            return
+        if length < 0 or start + length > size:
+            raise _BrokenError
+        held = os.pread(handle, start - at + length, at)
+        message = _Flat(held[start - at :])
+        kind, body = message.number("<B", message.root, 1, 0), message.number("<q", message.root, 3, 0)
+        at = start + length + body
+        if body < 0 or at > size or (kind == _SCHEMA) != (before == 0):
+            raise _BrokenError
+        before = kind
+        if kind != _SCHEMA:
+            yield kind == _DICTIONARY, _read_batch(held, start + length, body, kind == _DICTIONARY)
+    raise _BrokenError
+
+
 def _read_batch(held: bytes, start: int, body: int, is_dictionary: bool) -> _Batch:
-    message = _Flat(held[8:] if held[:4] == b"\xff\xff\xff\xff" else held[4:])
+    message = _Flat(held[8:] if held[:4] == _CONTINUES else held[4:])
     kind = message.number("<B", message.root, 1, 0)
     if kind != (_DICTIONARY if is_dictionary else _RECORDS):
         raise _BrokenError
