@@ -331,7 +331,21 @@ def test_without_pyarrow_a_parquet_table_is_not_verified_and_that_is_said_first(
     assert done.returncode == 3
     assert done.stdout.startswith("NOT VERIFIED  class-size (table.parquet)")
     assert "NOT VERIFIED, though the promise rests on it: class-size (table.parquet)" in done.stdout.splitlines()[-1]
+    assert done.stdout.splitlines()[-1].endswith("Install pyarrow (python -m pip install pyarrow), and run this again.")
     assert by_itself(honest("parquet")).returncode == 0
+
+
+def test_the_last_line_names_some_of_many_tables_and_counts_the_others():
+    """A release of forty columns has hundreds of tables; the line says what to do and not all their names."""
+    tables = [
+        verifier.Check("count-cells", None, verifier.NO_PYARROW, True, f"counts/{number:03}-age.parquet")
+        for number in range(465)
+    ]
+    lines, code = verifier.report([*tables, verifier.Check("seal", True, "it fits", True)])
+    assert code == 3
+    assert "count-cells (counts/005-age.parquet), and 459 more, which are listed above. Install pyarrow" in lines[-1]
+    assert sum("counts/464-age.parquet" in line for line in lines) == 1
+    assert len(lines[-1]) < 500
 
 
 @pytest.mark.slow

@@ -7592,6 +7592,17 @@ UNSEEN_CLAIMS = {"k-map"}
 """What is claimed beside the promise, and can be counted only with a file that the custodian need not pass on."""
 
 
+MOST_NAMES = 6
+"""Checks that the last line names; the lines above it have all of them."""
+
+
+def some_names(checks: list[Check]) -> str:
+    """The names of the first checks, and how many more there are."""
+    more = len(checks) - MOST_NAMES
+    names = ", ".join(visible(check.name) for check in checks[:MOST_NAMES])
+    return f"{names}, and {more} more, which are listed above" if more > 0 else names
+
+
 def report(checks: list[Check]) -> tuple[list[str], int]:
     """The lines to print, what failed or was not verified first, and the exit code."""
     failed = [check for check in checks if check.agrees is False]
@@ -7607,12 +7618,14 @@ def report(checks: list[Check]) -> tuple[list[str], int]:
     if failed:
         return [*lines, f"{count}. FAILED: do not rely on this folder."], 3
     if missing:
-        names = ", ".join(visible(check.name) for check in missing)
-        return [*lines, f"{count}. NOT VERIFIED, though the promise rests on it: {names}."], 3
+        verdict = f"{count}. NOT VERIFIED, though the promise rests on it: {some_names(missing)}."
+        if any(NO_PYARROW in check.detail for check in missing):
+            verdict += " Install pyarrow (python -m pip install pyarrow), and run this again."
+        return [*lines, verdict], 3
     taken = [check for check in others if check.id in TAKEN_AS_PREMISES]
     unseen = [check for check in others if check.id in UNSEEN_CLAIMS]
     said = [
-        f"{', '.join(visible(check.name) for check in some)}; {why}"
+        f"{some_names(some)}; {why}"
         for some, why in (
             ([check for check in others if check not in (*taken, *unseen)], "the promise does not rest on that"),
             (taken, "a premise of the promise, which `shoal verify` makes again"),
