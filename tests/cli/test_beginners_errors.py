@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
 
 import pytest
@@ -288,6 +289,45 @@ def test_each_step_names_the_next_command(desk):
     assert "next: shoal plan draft/policy.yaml" in confirmed.stderr
     planned = shoal("plan", "draft/policy.yaml")
     assert "next: shoal release draft/policy.yaml DATA --out FOLDER" in planned.stderr
+
+
+def _lines_to_type(text: str) -> list[list[str]]:
+    """The command lines of a text, in words as a shell reads them."""
+    return [shlex.split(line.strip())[1:] for line in text.splitlines() if line.strip().startswith("shoal ")]
+
+
+@pytest.mark.slow
+def test_what_a_draft_names_leads_to_a_release_if_it_is_pasted(desk):
+    """With blanks in the names of table, folder and ledger."""
+    (desk / "people.csv").rename(desk / "our people.csv")
+    (desk / "our-people-release").mkdir()
+    book = ("--ledger", "our ledger.sqlite")
+    drafted = shoal("init", "our people.csv", "--out", "a draft", *book, "--new-ledger")
+    confirm, plan, release = _lines_to_type(drafted.stdout)
+    checked = shoal("policy", "check", "a draft/policy.yaml")
+    assert checked.stderr.endswith("shoal policy confirm 'a draft/policy.yaml'\n")
+    assert shoal(*confirm, "--all").exit_code == 0
+    assert shoal(*plan).exit_code == 0
+    assert release[3:] == ["--out", "our-people-release-2", *book]
+    assert shoal(*release).exit_code == 0
+    assert shoal("verify", "our-people-release-2").exit_code == 0
+    names = shoal("init", "our people.csv", "--schema-only", "--out", "by name")
+    assert names.stdout.endswith("then: shoal policy check 'by name/policy.yaml'\n")
+    again = shoal("policy", "check", "by name/policy.yaml")
+    assert "check again: shoal policy check 'by name/policy.yaml'" in again.stderr
+
+
+def test_the_release_that_a_draft_names_repeats_no_password(desk):
+    _database(desk)
+    with sqlite3.connect(desk / "people.sqlite") as held:
+        held.executemany("INSERT INTO people VALUES (?)", [(age,) for age in range(20, 60)])
+    address = f"sqlite:///{desk}/people.sqlite"
+    for number, (given, shown) in enumerate(((address, address), (f"{address}?key=secret", "DATA"))):
+        book = ("--ledger", f"{number}.sqlite", "--new-ledger")
+        drafted = shoal("init", given, "--table", "people", "--out", "d", "--force", *book)
+        assert drafted.exit_code == 0
+        assert _lines_to_type(drafted.stdout)[-1][2] == shown
+        assert "secret" not in drafted.output
 
 
 def test_a_draft_of_a_table_without_a_header_says_so(desk):

@@ -17,7 +17,7 @@ import click
 from shoal.cli.terminal import output
 from shoal.cli.terminal.command import CommandGroup
 from shoal.cli.terminal.signals import Interrupted, SignalHandler
-from shoal.engine.read.foreign.address import is_address, refuse_secret
+from shoal.engine.read.foreign.address import has_secret
 from shoal.errors import NextCommand, OutputError, ShoalError, UsageError, visible
 
 SECTIONS = {
@@ -162,7 +162,7 @@ def _report(error: BaseException, handler: SignalHandler, given: list[str]) -> i
             fix="install shoal again with all that it needs; SHOAL_DEBUG=1 shows where it fails",
         )
     if isinstance(error, ShoalError):
-        line = None if error.step is None or any(map(_has_secret, given)) else error.step.line(given)
+        line = None if error.step is None or any(map(has_secret, given)) else error.step.line(given)
         words = str(error) if line is None else f"{error}; next: {visible(line)}"
         output.tell_error(words, {**error.to_json(), "next": line}, as_json=as_json)
         return error.exit_code
@@ -173,30 +173,15 @@ def _report(error: BaseException, handler: SignalHandler, given: list[str]) -> i
     return _report_unexpected(error, as_json)
 
 
-_NEW_FOLDER = "release"
-"""The name that a message gives to a folder for which none was typed."""
-
-
 def _spelled_right(error: click.ClickException) -> NextCommand | None:
     """The same command line with the option or the command that was probably meant, or with a folder to write into."""
-    from shoal.files.write import free_name
+    from shoal.files.write import free_name_like
 
     if isinstance(error, click.MissingParameter) and error.param is not None and "--out" in error.param.opts:
-        return NextCommand(add=("--out", _NEW_FOLDER if not os.path.lexists(_NEW_FOLDER) else free_name(_NEW_FOLDER)))
+        return NextCommand(add=("--out", free_name_like("release")))
     wrong = getattr(error, "option_name", None) or getattr(error, "command_name", None)
     likely = getattr(error, "possibilities", None)
     return NextCommand(replace=(wrong, likely[0])) if wrong and likely else None
-
-
-def _has_secret(word: str) -> bool:
-    """Whether a word of the command line is an address that holds more than the database: a line with it is not repeated."""
-    if not is_address(word):
-        return False
-    try:
-        refuse_secret(word)
-    except ShoalError:
-        return True
-    return False
 
 
 def _report_interrupt(error: BaseException, handler: SignalHandler, as_json: bool) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,8 @@ import click
 from shoal.cli.terminal import output, progress
 from shoal.cli.terminal.command import command, json_option, ledger_option
 from shoal.cli.terminal.table_source import data_argument
+from shoal.engine.read.foreign.address import has_secret
+from shoal.files.write import free_name_like
 
 if TYPE_CHECKING:
     from shoal.draft.draft import Draft, DraftedColumn
@@ -78,12 +81,12 @@ def init(
         written = found.save(out, force=force)
     output.note_effect(f"the draft was written: {written}")
     if as_json:
-        output.print_json(_fields(found, written))
+        output.print_json(_fields(found, written, _next(found, written, data, ledger)))
         return
-    _print(found, written)
+    _print(found, written, _next(found, written, data, ledger))
 
 
-def _print(found: Draft, written: Path) -> None:
+def _print(found: Draft, written: Path, following: list[str]) -> None:
     head = ("column", "type", "role", "why")
     output.print_table(head, [_row(column) for column in found.columns])
     output.print_line()
@@ -95,7 +98,7 @@ def _print(found: Draft, written: Path) -> None:
     output.print_paragraph(f"Written: {written}{beside}. Read it line by line, and correct what is wrong.")
     output.print_line()
     output.print_line("Next:")
-    for line in _next(found, written):
+    for line in following:
         output.print_line(f"  {line}")
 
 
@@ -105,21 +108,31 @@ def _row(column: DraftedColumn) -> tuple[str, str, str, str]:
     return (column.name, column.type.value if column.type else "-", column.role.value, why)
 
 
-def _next(found: Draft, written: Path) -> list[str]:
+def _next(found: Draft, written: Path, data: Path | str, ledger: str | None) -> list[str]:
+    """What to type after a draft, to the release, with the names as they were typed."""
+    policy = shlex.quote(str(written))
     if not any(column.published for column in found.columns):
         return [
-            f"give a column in {written} a role that is published, such as quasi, then: shoal policy check {written}"
+            f"give a column in {written} a role that is published, such as quasi, then: shoal policy check {policy}"
         ]
     if not found.complete:
-        return [f"fill in what is missing in {written}, then: shoal policy check {written}"]
-    confirm = [f"shoal policy confirm {written}"] if found.profiled else []
-    return [*confirm, f"shoal plan {written}"]
+        return [f"fill in what is missing in {written}, then: shoal policy check {policy}"]
+    confirm = [f"shoal policy confirm {policy}"] if found.profiled else []
+    return [*confirm, f"shoal plan {policy}", _release(found, policy, data, ledger)]
 
 
-def _fields(found: Draft, written: Path) -> dict[str, Any]:
+def _release(found: Draft, policy: str, data: Path | str, ledger: str | None) -> str:
+    """The command of a release; an address that holds more than the database is not repeated."""
+    table = "DATA" if has_secret(str(data)) else shlex.quote(str(data))
+    folder = shlex.quote(free_name_like(f"{found.dataset}-release"))
+    book = "" if ledger is None else f" --ledger {'URL' if has_secret(ledger) else shlex.quote(ledger)}"
+    return f"shoal release {policy} {table} --out {folder}{book}"
+
+
+def _fields(found: Draft, written: Path, following: list[str]) -> dict[str, Any]:
     return {
         "policy": str(written),
         "files": [str(written.parent / name) for name in found.files()],
         **found.to_json(),
-        "next": _next(found, written),
+        "next": following,
     }

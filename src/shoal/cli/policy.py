@@ -82,14 +82,14 @@ def check_policy(file: Path, as_json: bool) -> None:
         domains = "fill in the domains that are missing, then " if undeclared else ""
         output.note(
             f"nothing can be released: {domains}add a `release:` block such as `release: {{epsilon: 1, delta: 1e-6}}` "
-            f"(a draft has one: take the # off its lines), and check again: shoal policy check {file}"
+            f"(a draft has one: take the # off its lines), and check again: shoal policy check {shlex.quote(str(file))}"
         )
     if profiled:
         columns = found.profiled_columns()
         output.print_paragraph(
             f"read off the data, confirmed by nobody: {output.count_text(len(columns), 'column')}: {', '.join(columns)}"
         )
-        output.note(f"confirm what is known without the data: shoal policy confirm {file}")
+        output.note(f"confirm what is known without the data: shoal policy confirm {shlex.quote(str(file))}")
 
 
 def _plan_fields(found: Policy) -> dict[str, Any] | None:

@@ -39,6 +39,11 @@ def free_name(path: str) -> str:
     return next(name for number in itertools.count(2) if not os.path.lexists(name := f"{stem}-{number}{ending}"))
 
 
+def free_name_like(path: str) -> str:
+    """The path itself, or one beside it where something stands at it."""
+    return free_name(path) if os.path.lexists(path) else path
+
+
 def write(path: Path, content: bytes | str, *, force: bool, private: bool = False) -> Path:
     """Write a file under a hidden name in the same folder, then rename it.
 

@@ -169,7 +169,7 @@ def no_budget(dataset: str) -> BudgetError:
     return BudgetError(
         f"dataset '{dataset}' has no budget, so nothing would ever stop its questions",
         fix="write `budget: {epsilon: ..., delta: ...}` into the policy and register the table again, or fix one with "
-        f"`shoal ledger budget {dataset}`: an analyst's share is a part of it",
+        f"`shoal ledger budget {shlex.quote(dataset)}`: an analyst's share is a part of it",
     )
 
 

@@ -29,7 +29,7 @@ from shoal.engine.read.foreign.address import is_address, show_address
 from shoal.engine.write import whole_or_nothing
 from shoal.engine.write_foreign import STATISTICAL, write_database, write_statistical
 from shoal.errors import NextCommand, UsageError
-from shoal.files.write import free_name, refuse_overwriting
+from shoal.files.write import free_name, free_name_like, refuse_overwriting
 from shoal.progress import Stage, each_of, silent, within
 from shoal.publish.handbook.codebook import words_of
 from shoal.publish.handbook.content import COUNTS, NUMBERS, SYNTHETIC, Handbook, HandbookTable
@@ -169,8 +169,7 @@ def _pick(handbook: Handbook, name: str | None) -> HandbookTable:
 def _readable(target: str, suffix: str) -> str:
     """A file beside the one that cannot be written, in the form that the program behind its ending reads best."""
     ending = ".csv" if suffix in ("", ".xlsx", ".xlsm", ".xlsb", ".xls", ".ods") else ".parquet"
-    path = str(Path(target).with_suffix(ending))
-    return free_name(path) if os.path.lexists(path) else path
+    return free_name_like(str(Path(target).with_suffix(ending)))
 
 
 def _nearest_table(name: str | None, names: list[str]) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -599,7 +600,7 @@ def _refuse_no_share(account: Account, analyst: str, budget: Budget | None) -> N
     raise BudgetError(
         f"'{analyst}' has no share in dataset '{account.dataset}' yet",
         fix=f"open the first session in Python with a budget, or let the custodian fix one with "
-        f"`shoal ledger budget {account.dataset} --analyst {analyst}`",
+        f"`shoal ledger budget {shlex.quote(account.dataset)} --analyst {shlex.quote(analyst)}`",
     )
 
 

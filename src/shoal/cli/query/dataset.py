@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -140,7 +141,7 @@ def show_dataset(name: str | None, analyst: str | None, ledger: str | None, as_j
             raise BudgetError(
                 f"'{analyst}' has no share in dataset '{name}' yet",
                 allowed=", ".join(share.name for share in account.analysts) or "no analyst has one",
-                fix=f"let the custodian fix one with `shoal ledger budget {name} --analyst {analyst}`",
+                fix=f"let the custodian fix one with `shoal ledger budget {shlex.quote(name)} --analyst {shlex.quote(analyst)}`",
             )
         view = BudgetView(
             account,

@@ -6,6 +6,7 @@ The pictures are the curve of delta against epsilon, and the frontier of other c
 from __future__ import annotations
 
 import math
+import shlex
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -52,7 +53,7 @@ def plan_page(
         "recoding": plan.recoding_words(),
         "theorems": [_theorem(each) for each in plan.theorems],
         "cautions": list(plan.not_promised),
-        "command": f"shoal release {name} {data} --out FOLDER",
+        "command": f"shoal release {shlex.quote(str(name))} {shlex.quote(str(data))} --out FOLDER",
         "footer": f"Written by Shoal {__version__}. Costs are rounded up and allowances down, so no number here flatters.",
         "views": [],
         "view_kind": "views",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,14 +16,17 @@ VERIFIER, NOTE = "verifier.py", "README.txt"
 _NOTE = """This is a release made by Shoal, with its certificate.
 
 Open {name}/certificate.html to see what is promised, and to whom.
-Check it with `shoal verify {name}`, or with Python alone: `python verifier.py {name}`
+Check it with `shoal verify {typed}`, or with Python alone: `python verifier.py {typed}`
 (a table in Parquet also needs the package pyarrow).
 """
 
 
 def enclosures(name: str) -> dict[str, bytes]:
     """The files that `shoal share` packs beside a release of this name."""
-    return {VERIFIER: Path(standalone.__file__).read_bytes(), NOTE: _NOTE.format(name=name).encode()}
+    return {
+        VERIFIER: Path(standalone.__file__).read_bytes(),
+        NOTE: _NOTE.format(name=name, typed=shlex.quote(name)).encode(),
+    }
 
 
 def enclosure_checks(unpacked: UnpackedRelease) -> Iterator[Check]:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from shoal.errors import UsageError
+from shoal.errors import ShoalError, UsageError
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -119,6 +119,17 @@ def refuse_secret(address: str) -> None:
         fix="keep the password where the driver looks for it: for PostgreSQL in ~/.pgpass, in a service file "
         "(`?service=NAME`) or in the environment (PGPASSWORD)",
     )  # fmt: skip
+
+
+def has_secret(word: str) -> bool:
+    """Whether a word of a command line is an address that holds more than the database: a line with it is not repeated."""
+    if not is_address(word):
+        return False
+    try:
+        refuse_secret(word)
+    except ShoalError:
+        return True
+    return False
 
 
 def odd_parameters(url: sa.URL) -> list[str]:
