@@ -55,6 +55,8 @@ class NextCommand:
     'shoal ledger show visits --ledger l.sqlite'
     >>> NextCommand(option=("--out", "draft-2")).line(["init", "visits.csv", "--out=draft"])
     'shoal init visits.csv --out=draft-2'
+    >>> NextCommand(without="--new-ledger").line(["init", "visits.csv", "--new-ledger"])
+    'shoal init visits.csv'
     """
 
     instead: tuple[str, ...] = ()
@@ -70,6 +72,8 @@ class NextCommand:
     option: tuple[str, str] | None = None
     """An option and its value, which takes the place of the one that the command that failed had, if it had one."""
     add: tuple[str, ...] = ()
+    without: str | None = None
+    """An option without a value that is left out."""
     only: tuple[str, ...] | None = None
     """The commands after which it is the next; None for all."""
 
@@ -83,7 +87,7 @@ class NextCommand:
                 return None
             at = given.index(self.keep) if self.keep in given[:-1] else None
             return shlex.join(["shoal", *map(str, instead), *([] if at is None else given[at : at + 2])])
-        words = list(given)
+        words = [word for word in given if word != self.without]
         if self.swap is not None:
             one, other = self.swap
             words = [other if word == one else one if word == other else word for word in words]

@@ -264,6 +264,7 @@ def test_what_the_message_offers_can_be_done(desk):
 @pytest.mark.slow
 def test_a_second_run_and_a_budget_that_is_spent(desk):
     assert shoal(*RELEASE).exit_code == 0
+    assert refused(*RELEASE, code=4)["next"] == "shoal release policy.yaml people.csv --out out --json"
     same = refused(*RELEASE[:-1], code=2)
     assert "a release of this very plan lies in it" in same["wrong"]
     assert shoal(*same["next"].removeprefix("shoal ").split()).exit_code == 0

@@ -608,6 +608,7 @@ def open_ledger(url: str | None = None, *, new: bool = False) -> Ledger:
             "the ledger is not new: something is in it already",
             came=path or found.url,
             fix="leave out --new-ledger, or name another place",
+            step=NextCommand(without="--new-ledger"),
         )
     return found
 
