@@ -13,7 +13,17 @@ from functools import cached_property
 import numpy as np
 
 from shoal.assess.release.answers.noisy import NoisyMargin, NoisySum, noisy_count, noisy_marginal
-from shoal.assess.release.answers.rows import EVERYTHING, RowsEstimate, count_rows, share_rows, total_bounds, total_rows
+from shoal.assess.release.answers.rows import (
+    EVERYTHING,
+    RowsEstimate,
+    bounded_by_total,
+    count_rows,
+    share_rows,
+    tells_total,
+    total_bounds,
+    total_rows,
+    total_words,
+)
 from shoal.assess.release.condition import Condition, Where, Within, both, condition
 from shoal.assess.release.estimate import (
     Estimate,
@@ -269,13 +279,14 @@ def marginal(
     covers_view = set(attributes) == set(view.columns)
     if covers_view:
         low[single] = lower_bound_published(inside[single], view.k, view.beta, risk / 2)
-    high = upper_bound(most, view.beta, risk / 2)
-    by_total = not np.isfinite(high).all()
+    # As in `count_rows`: where the total bounds every cell too, the risk of the upper end is divided in three.
+    told = tells_total(loaded) and bounded_by_total(loaded, [view]) and not covers_view
+    by_total = told or not np.isfinite(most).all()
+    high = upper_bound(most, view.beta, risk / 4 if by_total else risk / 2)
     if by_total:
-        # No bound from the view itself: as in `count`, all records without those that were surely outside the cell.
-        everybody = total_bounds(loaded, risk / 2)[1]
-        beyond = everybody - lower_bound(float(counts.sum()) - np.rint(seen), view.beta, risk / 4)
-        high = np.where(np.isfinite(high), high, np.maximum(beyond, value))
+        everybody = total_bounds(loaded, risk / 8)[1]
+        beyond = everybody - lower_bound(float(counts.sum()) - np.rint(seen), view.beta, risk * 3 / 16)
+        high = np.maximum(np.minimum(high, beyond), value)
     return MarginalEstimate(
         tuple(attributes),
         tuple(own.names for own in axes),
@@ -288,7 +299,7 @@ def marginal(
         view.name,
         _explain(
             COUNT if by_total else CELL if covers_view and bool(np.all([own.all() for own in alone])) else MARGIN, view
-        ),
+        ).replace("; pointwise", f"{total_words(loaded, [view])}; pointwise"),
         loaded.records,
     )
 

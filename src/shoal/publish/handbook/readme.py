@@ -563,11 +563,7 @@ def _weights(handbook: Handbook) -> Iterator[str]:
             "Combinations that too few drawn rows share are left out, so numbers of rows add up to less than all, and shares "
             "among published rows lean towards what is common. `shoal.load` estimates numbers with intervals that allow for it."
         )
-    if (total := handbook.certificate.get("noisy_total")) is not None:
-        yield (
-            f"The number of records that took part is about {total['records']:,}: it has two-sided geometric noise of scale "
-            f"{total['scale']}, which costs {total['epsilon']} of epsilon."
-        )
+    yield from _number_of_records(handbook)
     unit = handbook.certificate["guarantee"]["unit"]
     if unit["column"] is not None and not (handbook.of_kind("records") or handbook.of_kind("centroids")):
         most = unit["max_rows"]
@@ -600,6 +596,20 @@ def _weights(handbook: Handbook) -> Iterator[str]:
         yield (
             f"A line of {_name(table.file)} stands for as many records as {_name(table.count)} says. A record of a group has "
             "each line of the group with a probability of that number over the size of the group."
+        )
+
+
+def _number_of_records(handbook: Handbook) -> Iterator[str]:
+    """How many records there are, or that this was not published where rows are left out; noisy counts add up to it."""
+    if (total := handbook.certificate.get("noisy_total")) is not None:
+        yield (
+            f"The number of records that took part is about {total['records']:,}: it has two-sided geometric noise of scale "
+            f"{total['scale']}, which costs {total['epsilon']} of epsilon."
+        )
+    elif any((table.k or 1) > 1 for table in handbook.of_kind("rows")) and not handbook.of_kind("counts"):
+        yield (
+            "How many records there are was not published. Each combination that is not there may hide drawn rows, fewer than k "
+            "of them, so upper ends of intervals may lie far above the truth."
         )
 
 

@@ -33,7 +33,7 @@ from shoal.ledger.event import Cost
 from shoal.mechanism.base import Sensitivity
 from shoal.mechanism.laplace import Laplace
 from shoal.policy.model.method import MOST_COLUMNS
-from shoal.policy.model.release import ReleaseModel, TreeModel
+from shoal.policy.model.release import TOTAL_SHARE, ReleaseModel, TreeModel
 from shoal.policy.policy import Policy
 from shoal.publish.plan.base import Plan, Verification, charged_before
 
@@ -224,10 +224,11 @@ class SafeKPlan(Plan):
         At most `max_rows` rows of each unit take part, so their number moves by at most so many when a unit comes, goes or is
         replaced.
         """
-        if not self.epsilon_total:
-            return None
+        return self._noise_of_total(self.epsilon_total) if self.epsilon_total else None
+
+    def _noise_of_total(self, epsilon: Fraction) -> Laplace:
         moves = Sensitivity(self.unit.max_rows, self.unit, multiples_of=1)
-        return Laplace.for_target(PureDP(self.epsilon_total), sensitivity=moves, grid=1)
+        return Laplace.for_target(PureDP(epsilon), sensitivity=moves, grid=1)
 
     @property
     def _total_parts(self) -> list[tuple[Guarantee, int]]:
@@ -274,8 +275,24 @@ class SafeKPlan(Plan):
 
     @property
     def notes(self) -> list[str]:
-        said = self._width_words()
-        return [*super().notes, *([said] if said else [])]
+        said = [self._width_words(), self._no_total_words()]
+        return [*super().notes, *(each for each in said if each is not None)]
+
+    def _no_total_words(self) -> str | None:
+        """Say what a recipient loses who is not told how many records there are, and the line that would tell it."""
+        asked = self.policy.release
+        published = self.epsilon_total or all(each.k == 1 for each in self.promises)
+        if published or asked is None or asked.epsilon is None or self.method.drawn_before:
+            return None
+        share = asked.epsilon * TOTAL_SHARE
+        within = int(self._noise_of_total(share).tail_steps(0.95)[0])
+        return (
+            "The release will not say how many records there are. Each combination of labels that is not published may hide up "
+            "to k - 1 sampled rows, and only the number of such combinations bounds how many are hidden: the recipient's "
+            "intervals for counts, shares, means and sums may reach far above the truth. The line "
+            f"`total: {{epsilon: {exact_text(share)}}}` in the policy's `release` publishes the number with noise (within "
+            f"{within:,} in 95 of 100 cases) out of the same epsilon, of which it takes {plain(TOTAL_SHARE * 100)} %."
+        )
 
     def _width_words(self) -> str | None:
         """Say that a wide table can tell little apart, where even classes of k rows each are fewer than its columns need.

@@ -114,7 +114,7 @@ def test_means_of_nothing_and_one_are_covered_exactly(ones):
     for t in range(ones + 1):
         for other in range(everybody - ones + 1):
             mass = binom.pmf(t, ones, rate) * binom.pmf(other, everybody - ones, rate)
-            sampled = SampledValues(np.array([0.0, 1.0]), np.array([float(other), float(t)]), np.zeros(2))
+            sampled = SampledValues(np.array([0.0, 1.0]), np.array([float(other), float(t)]), *np.zeros((2, 2)))
             missed += mass * (mean_lower([sampled], risk) > ones / everybody)
     assert missed <= risk
 
@@ -128,7 +128,7 @@ def test_means_of_a_skewed_number_hold_where_the_normal_interval_does_not():
     misses = {"ours": 0, "normal": 0}
     for _ in range(400):
         views = [rng.binomial(population, 0.05) for _ in range(2)]
-        sampled = [SampledValues(1 - values, own.astype(float), np.zeros(3)) for own in views]
+        sampled = [SampledValues(1 - values, own.astype(float), *np.zeros((2, 3))) for own in views]
         misses["ours"] += 1 - mean_lower(sampled, RISK / 2) < truth
         own = np.repeat(values, views[0] + views[1])
         misses["normal"] += own.mean() + norm.ppf(1 - RISK / 2) * own.std() / np.sqrt(len(own)) < truth
@@ -138,12 +138,24 @@ def test_means_of_a_skewed_number_hold_where_the_normal_interval_does_not():
 
 def test_a_hidden_record_counts_at_its_worst():
     values, seen = np.array([0.2, 0.6]), np.array([40.0, 60.0])
-    plain = mean_lower([SampledValues(values, seen, np.zeros(2))], RISK)
-    low_hidden = mean_lower([SampledValues(values, seen, np.array([30.0, 0.0]))], RISK)
-    high_hidden = mean_lower([SampledValues(values, seen, np.array([0.0, 30.0]))], RISK)
+    plain = mean_lower([SampledValues(values, seen, *np.zeros((2, 2)))], RISK)
+    low_hidden = mean_lower([SampledValues(values, seen, np.zeros(2), np.array([30.0, 0.0]))], RISK)
+    high_hidden = mean_lower([SampledValues(values, seen, np.zeros(2), np.array([0.0, 30.0]))], RISK)
     assert low_hidden < plain
     assert high_hidden == pytest.approx(plain)
-    assert mean_lower([SampledValues(values, seen, np.array([np.inf, 0.0]))], RISK) <= 0.2
+    assert mean_lower([SampledValues(values, seen, np.zeros(2), np.array([np.inf, 0.0]))], RISK) <= 0.2
+
+
+def test_hidden_records_are_no_more_than_samples_hold_and_lie_where_they_are_worst():
+    values, seen, hidden = np.array([0.2, 0.4, 0.6]), np.array([40.0, 0.0, 60.0]), np.array([15.0, np.inf, 99.0])
+    capped = mean_lower([SampledValues(values, seen, np.zeros(3), hidden, 100.0)], RISK, [130.0])
+    worst = mean_lower([SampledValues(values, seen, np.zeros(3), np.array([15.0, 15.0, 0.0]))], RISK)
+    assert capped == worst
+    ways = (np.array([low, 30.0 - low, 0.0]) for low in range(16))
+    assert capped == min(mean_lower([SampledValues(values, seen, np.zeros(3), way)], RISK) for way in ways)
+    assert mean_lower([SampledValues(values, seen, np.zeros(3), hidden, 100.0)], RISK, [90.0]) == pytest.approx(
+        mean_lower([SampledValues(values, seen, *np.zeros((2, 3)))], RISK)
+    )
 
 
 EDGES = list(range(10, 80, 10))

@@ -9,9 +9,11 @@ import shoal
 from shoal.assess.release import answer
 from shoal.assess.release.answers import mean as means
 from shoal.assess.release.answers.verbs import ESTIMATORS, NOBODY
+from shoal.assess.release.load import load
 from shoal.datasets.visits import write_policy, write_visits
 from shoal.errors import ParameterError, UsageError
 from shoal.language.interface import LEVEL
+from tests.assess.release.released import cuts, keep, write_release
 
 pytestmark = pytest.mark.slow
 
@@ -70,6 +72,18 @@ def test_dates_come_as_dates_and_frames_as_asked_for(received):
     assert found.low <= found.value <= found.high
     assert found.value[:3] == "202"
     assert received.mean("income", by="sex").frame.column_names == ["sex", "value", "low", "high", "note"]
+
+
+def test_a_ratio_whose_divisor_can_be_negative_is_refused_and_one_of_nobody_has_no_value(tmp_path):
+    change, sex = cuts("change", [0, 50], -100, 99), keep("sex", ["f", "m"])
+    shown = np.array([[300, 0], [0, 300], [0, 0]])
+    loaded = load(write_release(tmp_path / "r", {"v": ([change, sex], shown)}))
+    with pytest.raises(UsageError, match="a ratio whose divisor can be negative; got change, from -100 up"):
+        loaded.ratio("change", "change")
+    women = loaded.ratio("change", {"sex": "f"})
+    assert women.low <= -100 <= women.value <= -1 <= women.high
+    nobody = loaded.ratio("change", {"change": (50, None)})
+    assert (nobody.value, nobody.low, nobody.high) == (None, float("-inf"), float("inf"))
 
 
 def test_ratios_of_sums_counts_and_conditions(received):

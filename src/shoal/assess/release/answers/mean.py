@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import isnan, log, nan, sqrt
 from typing import Self
 
@@ -27,7 +28,16 @@ from shoal.assess.release.answer import count
 from shoal.assess.release.answers.noise_bounds import SMALLEST, mean_bound
 from shoal.assess.release.answers.noisy import first_stage, margin_of, summed_over
 from shoal.assess.release.answers.pooling import SampledValues, mean_lower
-from shoal.assess.release.answers.rows import MODELLED, PUBLISHED, model_of, ordered_views, source_of
+from shoal.assess.release.answers.rows import (
+    MODELLED,
+    PUBLISHED,
+    bounded_by_total,
+    model_of,
+    ordered_views,
+    sampled_in_all,
+    source_of,
+    total_words,
+)
 from shoal.assess.release.condition import (
     Condition,
     Overlap,
@@ -50,7 +60,7 @@ from shoal.errors import UsageError
 
 ROWS = (
     "records at the middles of their labels; the interval holds for any numbers inside the labels and the declared domain: "
-    "products of the sampled values, of independent samples, each unpublished cell hiding 0 to k - 1 sampled records; pointwise"
+    "products of the sampled values, of independent samples, each unpublished cell hiding 0 to k - 1 sampled records"
 )
 NOISY = "noisy counts at the middles of their labels; bounds of the exact noise, and any numbers inside the labels; pointwise"
 SUM = "the mean's interval times that of the number of records with a value, each at half the risk (Bonferroni)"
@@ -84,6 +94,12 @@ def sum_of(loaded: LoadedRelease, attribute: str, where: Where, level: float, bo
     low, high = min(corners), max(corners)
     value = min(max(0.0 if isnan(middle.value) else middle.value * counted.value, low), high)
     return Estimate(value, low, high, level, middle.view, f"{SUM}; {middle.method}", loaded.records)
+
+
+def lowest(loaded: LoadedRelease, attribute: str) -> Fraction:
+    """The lowest number that an attribute may have; UsageError for one without bounds."""
+    ((low, _),) = _number(loaded, attribute).spans
+    return Fraction(0) if low is None else low
 
 
 def _number(loaded: LoadedRelease, attribute: str) -> Label:
@@ -181,13 +197,15 @@ class BoundedMean:
 
     def from_rows(self, views: Sequence[PublishedView], level: float) -> Estimate:
         """Estimate from published rows of these views."""
-        risk = risk_of(level)
+        risk, at_most = risk_of(level), None
         sampled = [self._sampled(view) for view in views]
-        low = mean_lower([own[0] for own in sampled], risk / 2)
-        high = max(low, 1 - mean_lower([own[1] for own in sampled], risk / 2))
+        if bounded_by_total(self.loaded, views):
+            at_most, risk = sampled_in_all(self.loaded, views, risk / 4), risk * 3 / 4
+        low = mean_lower([own[0] for own in sampled], risk / 2, at_most)
+        high = max(low, 1 - mean_lower([own[1] for own in sampled], risk / 2, at_most))
         model = model_of(self.loaded, self.named)
         value = _middle([own[2] for own in sampled[:1]]) if model is None else self._modelled(model)
-        method = f"{PUBLISHED if model is None else MODELLED}, {ROWS}"
+        method = f"{PUBLISHED if model is None else MODELLED}, {ROWS}{total_words(self.loaded, views)}; pointwise"
         return self._estimate(value, low, high, level, source_of(views), method)
 
     def _estimate(
@@ -207,20 +225,20 @@ class BoundedMean:
         many = len(ends.low)
         surely = np.bincount(own, np.where(touched & inside & ends.only[own], counts, 0), many)
         seen = np.bincount(own, np.where(touched & ends.some[own], counts, 0), many)
-        perhaps = seen - surely
-        unknown = 0.0  # how many more may have any number
+        hidden, unknown = np.zeros(many), 0.0  # how many more may have such a number, and any number
         if view.suppresses:
             shown = np.bincount(own, touched, many)
             cells = self._cells(overlap, view, many)
             if cells is None:
                 unknown = float("inf")
             else:
-                perhaps = perhaps + np.where(ends.some, np.maximum(cells - shown, 0) * (view.k - 1), 0)
+                hidden = np.where(ends.some, np.maximum(cells - shown, 0) * (view.k - 1), 0.0)
         middles = ends.middle
         inner = np.bincount(own, np.where(ends.some[own], share * counts, 0.0), many)
 
         def with_unknown(values: Floats) -> SampledValues:
-            return SampledValues(np.append(values, 0.0), np.append(surely, 0.0), np.append(perhaps, unknown))
+            known, inside, across = (np.append(each, 0.0) for each in (values, surely, seen - surely))
+            return SampledValues(known, inside, across, np.append(hidden, unknown), float(counts.sum()))
 
         told = float((inner * middles).sum()), float(inner.sum())
         return with_unknown(ends.low), with_unknown(1 - ends.high), told

@@ -20,8 +20,9 @@ replacement, which is negatively associated (Joag-Dev and Proschan 1983): the me
 of each record, is at most the product of their means. If m is the mean of the whole set, the mean of 1 + c (x/m − 1) is 1, so the
 product over all sampled records of all views, and its average W over fixed c in (0, 1), has a mean of at most 1; by Markov's
 inequality W ≥ 1/a has probability at most a. W falls in m, so the smallest m with W < 1/a is a lower bound that fails with
-probability at most a. A record that is perhaps there, or not shown, is put in at its worst: as a factor of at most 1. (Such
-products are the capital of Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting", 2024.)
+probability at most a. A record that is perhaps there, or not shown, is put in at its worst: as a factor of at most 1,
+and where the number of those that are not shown has a bound, as the smallest of these factors. (Such products are the capital of
+Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting", 2024.)
 
 Which views are pooled, and in which order, never depends on their counts. Bounds of the first 1, 2, 4, … views of the order are
 each made at an equal share of the risk, so all of them hold at the whole risk, and the best of them holds.
@@ -178,27 +179,41 @@ class SampledValues:
     surely: Floats
     """How many sampled records surely have it and belong to the set."""
     perhaps: Floats
-    """How many more may."""
+    """How many more that are shown may."""
+    hidden: Floats
+    """How many more may be among those that are not shown."""
+    shown: float = 0.0
+    """How many records of the sample are shown, of the set or not."""
 
 
-def mean_lower(views: Sequence[SampledValues], risk: float) -> float:
+def mean_lower(views: Sequence[SampledValues], risk: float, at_most: Sequence[float] | None = None) -> float:
     """Give a lower bound on the mean of values from 0 to 1; it fails with probability at most `risk`.
 
-    >>> sample = SampledValues(np.array([0.0, 0.5, 1.0]), np.array([250.0, 500.0, 250.0]), np.zeros(3))
+    `at_most` bounds how many records are in the samples of the first 1, 2, 4, … views, where that is known: no more are hidden
+    than those that are not shown. Hidden records are put in at the least values first, which is the worst for every mean and c.
+
+    >>> sample = SampledValues(np.array([0.0, 0.5, 1.0]), np.array([250.0, 500.0, 250.0]), np.zeros(3), np.zeros(3))
     >>> round(mean_lower([sample], 0.025), 3), round(mean_lower([sample] * 4, 0.025), 3)
     (0.46, 0.478)
     """
     sizes = leading_sizes(len(views))
-    return max(_mean_lower(views[:size], risk / len(sizes)) for size in sizes)
+    caps = [
+        max(0.0, most - sum(each.shown for each in views[:size]))
+        for size, most in zip(sizes, at_most or [np.inf] * len(sizes), strict=True)
+    ]
+    return max(_mean_lower(views[:size], risk / len(sizes), cap) for size, cap in zip(sizes, caps, strict=True))
 
 
-def _mean_lower(views: Sequence[SampledValues], risk: float) -> float:
-    values, surely, perhaps = (
-        np.concatenate([getattr(each, name) for each in views]) for name in ("values", "surely", "perhaps")
+def _mean_lower(views: Sequence[SampledValues], risk: float, most_hidden: float) -> float:
+    values, surely, perhaps, hidden = (
+        np.concatenate([getattr(each, name) for each in views]) for name in ("values", "surely", "perhaps", "hidden")
     )
     different, place = np.unique(values, return_inverse=True)
     place = np.ravel(place)
-    surely, perhaps = (np.bincount(place, own, len(different)) for own in (surely, perhaps))
+    surely, perhaps, hidden = (np.bincount(place, own, len(different)) for own in (surely, perhaps, hidden))
+    if np.isfinite(most_hidden):
+        hidden = np.minimum(hidden, np.maximum(most_hidden - np.append(0.0, np.cumsum(hidden)[:-1]), 0.0))
+    perhaps = perhaps + hidden
     bets = np.array(BETS)[:, None]
     goal = np.log(len(BETS) / risk)
 

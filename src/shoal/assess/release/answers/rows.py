@@ -25,9 +25,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from shoal.assess.release.answers.noisy_total import NoisyTotal
+from shoal.assess.release.answers.noisy import first_stage, noisy_count
 from shoal.assess.release.answers.pooling import (
     SampledBounds,
+    leading_sizes,
     pooled_lower,
     pooled_upper,
     sampled_at_most,
@@ -49,6 +50,9 @@ AS_SHARP = 2
 PUBLISHED = "published count / beta, labels across the condition split evenly"
 MODELLED = "model-based estimate: all views made consistent"
 NOISY = "the published number with two-sided geometric noise, whose bounds are one half of the risk"
+BY_TOTAL = "the number of all records bounded by the noisy total too"
+BY_COUNTS = "the number of all records bounded by the noisy counts too"
+WITHOUT_TOTAL = "the release has no noisy total, so unpublished cells alone bound what is hidden"
 _HIDING = ", each unpublished cell hiding 0 to k - 1 sampled records"
 """Said of the interval where tuples may be suppressed."""
 
@@ -76,7 +80,7 @@ def count_rows(loaded: LoadedRelease, wanted: Condition, risk: float) -> RowsEst
     bounds = [split_view(view, wanted, axes) for view in views]
     betas = [view.beta for view in views]
     low = pooled_lower([each.part_least for each in bounds], betas, risk / 2)
-    direct, outside = (3 / 8, 1 / 16) if loaded.noisy_total is None else (1 / 4, 3 / 16)
+    direct, outside = (1 / 4, 3 / 16) if tells_total(loaded) else (3 / 8, 1 / 16)
     high = pooled_upper([each.part_most for each in bounds], betas, risk * direct)
     beyond = pooled_lower([each.rest_least for each in bounds], betas, risk * outside)
     high = max(low, min(high, total_bounds(loaded, risk / 8)[1] - beyond))
@@ -88,7 +92,7 @@ def count_rows(loaded: LoadedRelease, wanted: Condition, risk: float) -> RowsEst
     )
     method = (
         f"{said}; exact binomial bounds of {_pooled(views)}{_hidden(views)}, labels across the condition counted 0 to all, and "
-        "no more than all records without those published elsewhere; pointwise"
+        f"no more than all records without those published elsewhere{total_words(loaded, views)}; pointwise"
     )
     return RowsEstimate(min(max(value, low), high), low, high, source_of(views), method)
 
@@ -100,25 +104,46 @@ def total_rows(loaded: LoadedRelease, risk: float) -> RowsEstimate:
     value, said = _value(loaded, (), lambda: _published(views, EVERYTHING, {}), lambda own: own.total)
     if loaded.noisy_total is not None:
         value, said = float(loaded.noisy_total.records), NOISY
-    method = f"{said}; exact binomial bounds of {_pooled(views)}{_hidden(views)}; pointwise"
+    method = f"{said}; exact binomial bounds of {_pooled(views)}{_hidden(views)}{total_words(loaded, views)}; pointwise"
     return RowsEstimate(min(max(value, low), high), low, high, source_of(views), method)
 
 
 def total_bounds(loaded: LoadedRelease, risk: float) -> tuple[float, float]:
     """Bound the number of all records; each end fails with probability at most risk / 2.
 
-    Where a noisy total is published, half of the risk is spent on its noise and half on the samples; both hold together.
+    Where a noisy total or noisy counts are published, half of the risk is spent on their noise and half on the samples; both hold
+    together.
     """
-    if loaded.noisy_total is not None:
-        return _both_totals(loaded.noisy_total, loaded, risk)
-    return _sampled_total(loaded, risk)
-
-
-def _both_totals(noisy: NoisyTotal, loaded: LoadedRelease, risk: float) -> tuple[float, float]:
-    said, own = noisy.bounds(risk / 2), _sampled_total(loaded, risk / 2)
+    if not tells_total(loaded):
+        return _sampled_total(loaded, risk)
+    said, own = _published_total(loaded, risk / 2), _sampled_total(loaded, risk / 2)
     low, high = max(said[0], own[0]), min(said[1], own[1])
     # One of the two has failed where they share nothing, and nobody knows which.
     return (low, high) if low <= high else (min(said[0], own[0]), max(said[1], own[1]))
+
+
+def tells_total(loaded: LoadedRelease) -> bool:
+    """Whether the number of records that the rows are sampled from was published, as a total or in noisy counts.
+
+    Where the table is itself a sample, counts are of the table, and rows speak of its population.
+    """
+    return loaded.noisy_total is not None or (bool(loaded.counts) and not loaded.was_sampled_before)
+
+
+def total_words(loaded: LoadedRelease, views: Sequence[PublishedView]) -> str:
+    """What bounds the number of all records beside the samples, or that nothing does although views hide records."""
+    if loaded.noisy_total is not None:
+        return f", {BY_TOTAL}"
+    if tells_total(loaded):
+        return f", {BY_COUNTS}"
+    return f"; {WITHOUT_TOTAL}" if any(view.suppresses for view in views) else ""
+
+
+def _published_total(loaded: LoadedRelease, risk: float) -> tuple[float, float]:
+    if loaded.noisy_total is not None:
+        return loaded.noisy_total.bounds(risk)
+    found = noisy_count(loaded, EVERYTHING, first_stage(loaded.counts), risk)
+    return found.low, found.high
 
 
 def _sampled_total(loaded: LoadedRelease, risk: float) -> tuple[float, float]:
@@ -133,17 +158,15 @@ def share_rows(loaded: LoadedRelease, wanted: Condition, within: Within, risk: f
     """Estimate which share of the records that are looked at satisfy a condition, from views that hold the attributes of both.
 
     Part and whole come from the same samples, so the share is bounded given how many records of the whole are in each. Where
-    even the narrowest view may hide many of all records, they are bounded by the total: the samples hold no more than it lets
-    expect. An eighth of the risk is then spent on the total, and an eighth on that.
+    even the narrowest view may hide many of all records, they are bounded by the total too (`looked_at_most`), for a quarter of
+    the risk.
     """
     axes = condition_axes(loaded, [*wanted, *within.whole])
     views = ordered_views(loaded, wanted, axes, within)
     bounds = [split_view(view, wanted, axes, within) for view in views]
-    if within == Within(EVERYTHING) and views[0].suppresses and _size(views[0]) * (views[0].k - 1) > MANY_HIDDEN:
-        everybody = total_bounds(loaded, risk / 4)[1]
-        low, high = share_bounds(
-            bounds, risk * 3 / 4, sampled_at_most(everybody, [view.beta for view in views], risk / 8)
-        )
+    if bounded_by_total(loaded, views):
+        elsewhere = [shown_elsewhere(Overlap(view, EVERYTHING, axes, within=within)) for view in views]
+        low, high = share_bounds(bounds, risk * 3 / 4, looked_at_most(loaded, views, elsewhere, risk / 4))
     else:
         low, high = share_bounds(bounds, risk)
 
@@ -158,9 +181,40 @@ def share_rows(loaded: LoadedRelease, wanted: Condition, within: Within, risk: f
     value, said = _value(loaded, tuple(axes), published, modelled)
     method = (
         f"{said}; bounds of Clopper and Pearson given the sampled whole, of {_pooled(views)}{_hidden(views)}, labels across the "
-        "condition counted 0 to all; pointwise"
+        f"condition counted 0 to all{total_words(loaded, views)}; pointwise"
     )
     return RowsEstimate(min(max(value, low), high), low, high, source_of(views), method)
+
+
+def bounded_by_total(loaded: LoadedRelease, views: Sequence[PublishedView]) -> bool:
+    """Whether the number of all records is worth a part of the risk: even the first of these views may hide many, and something
+    else says how many there are. What was published decides it, and no count.
+    """
+    hides = views[0].suppresses and _size(views[0]) * (views[0].k - 1) > MANY_HIDDEN
+    return hides and (tells_total(loaded) or len(loaded.views) > 1)
+
+
+def looked_at_most(
+    loaded: LoadedRelease, views: Sequence[PublishedView], elsewhere: Sequence[float], risk: float
+) -> list[float]:
+    """Bound how many of the records that are looked at are in the samples of the first 1, 2, 4, … views together.
+
+    No more than the number of all records lets expect, without those that the views show elsewhere. All bounds hold together but
+    for a probability of at most `risk`: half of it is spent on the upper end of the number of records, half on the samples.
+    """
+    most = sampled_in_all(loaded, views, risk)
+    return [max(0.0, each - sum(elsewhere[:size])) for each, size in zip(most, leading_sizes(len(views)), strict=True)]
+
+
+def sampled_in_all(loaded: LoadedRelease, views: Sequence[PublishedView], risk: float) -> list[float]:
+    """Bound how many of all records are in the samples of the first 1, 2, 4, … views together, at this risk."""
+    return sampled_at_most(total_bounds(loaded, risk)[1], [view.beta for view in views], risk / 2)
+
+
+def shown_elsewhere(overlap: Overlap[PublishedView]) -> float:
+    """How many sampled records a view shows that surely are not looked at."""
+    codes, counts = overlap.view.tuples
+    return float(counts[~overlap.of(codes)[1]].sum())
 
 
 def ordered_views(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
-from math import isfinite, isnan, prod
+from math import inf, isfinite, isnan, nan, prod
 from typing import Any
 
 from shoal.assess.release.answer import count, odds_ratio, ratio, total
-from shoal.assess.release.answers.mean import Bounds, mean, sum_of
+from shoal.assess.release.answers.mean import Bounds, lowest, mean, sum_of
 from shoal.assess.release.answers.quantile import quantile
 from shoal.assess.release.answers.variance import variance
 from shoal.assess.release.condition import Condition, Where, both, condition, label_of_values
@@ -136,6 +136,12 @@ def _ratio(loaded: LoadedRelease, options: Mapping[str, Any], level: float) -> E
     part = None if _is_attribute(loaded, above) else condition(loaded, above)
     if part is not None and below is None:
         return lambda wanted: (ratio(loaded, part, wanted, level), _number)
+    if isinstance(below, str) and _is_attribute(loaded, below) and (least := lowest(loaded, below)) < 0:
+        raise UsageError(
+            "a ratio whose divisor can be negative",
+            came=f"{below}, from {least} up",
+            allowed="a condition, whose records are counted, or an attribute that is never below 0",
+        )
     each = 1 - risk_of(level) / 2
 
     def amount(text: Where | None, wanted: Condition) -> Estimate:
@@ -145,16 +151,28 @@ def _ratio(loaded: LoadedRelease, options: Mapping[str, Any], level: float) -> E
 
     def divide(wanted: Condition) -> tuple[Estimate, Callable[[float], Any]]:
         top, bottom = amount(above, wanted), amount(below, wanted)
-        if bottom.low <= 0:
-            low, high = (0.0 if top.low >= 0 else float("-inf")), float("inf")
-        else:
-            corners = [one / other for one in (top.low, top.high) for other in (bottom.low, bottom.high)]
-            low, high = min(corners), max(corners)
-        value = top.value / bottom.value if bottom.value else low
+        low, high = quotient_bounds((top.low, top.high), (bottom.low, bottom.high))
+        value = top.value / bottom.value if bottom.value else nan
         method = f"{QUOTIENT}; {top.method}"
         return Estimate(min(max(value, low), high), low, high, level, top.view, method, loaded.records), _number
 
     return divide
+
+
+def quotient_bounds(top: tuple[float, float], bottom: tuple[float, float]) -> tuple[float, float]:
+    """Bound a quotient by the ends of its numerator, and of a divisor that is not below 0 and perhaps as near to 0 as one likes.
+
+    >>> quotient_bounds((2, 6), (1, 4)), quotient_bounds((2, 6), (0, 4)), quotient_bounds((-2, 0), (0, 4))
+    ((0.5, 6.0), (0.5, inf), (-inf, 0.0))
+    """
+
+    def divide(end: float, by: float, nothing: float) -> float:
+        return end / by if by > 0 else nothing
+
+    least, most = bottom
+    low = divide(top[0], most, 0.0) if top[0] >= 0 else divide(top[0], least, -inf)
+    high = divide(top[1], least, inf) if top[1] > 0 else divide(top[1], most, 0.0)
+    return low, high
 
 
 def _is_attribute(loaded: LoadedRelease, text: Where | None) -> bool:
