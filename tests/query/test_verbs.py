@@ -59,7 +59,13 @@ def asked(place, tmp_path):
 @pytest.fixture(scope="module")
 def received(place):
     shown = {"show": "counts", "workload": [["age", "sex"], ["stay", "age"], ["income", "sex"], ["visit"]]}
-    changes = {"release.recoding": None, "release.sampling": None, "release.views": shown, "budget": None}
+    changes = {
+        "release.recoding": None,
+        "release.total": None,
+        "release.sampling": None,
+        "release.views": shown,
+        "budget": None,
+    }
     policy = shoal.Policy.load(place / "policy.yaml").with_changes(changes)
     ledger = place / "released.sqlite"
     shoal.release(policy, place / "visits.csv", place / "out", ledger=ledger, new_ledger=True, report=False)

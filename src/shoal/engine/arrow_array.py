@@ -1,6 +1,7 @@
 """Arrow arrays from NumPy's and back, by their buffers: pyarrow's own conversions import pandas where that is installed.
 
-That import takes half a CPU second, longer than all else that a question to a registered table needs.
+That import takes half a CPU second, as long as all else that a question to a registered table needs. Casts, `is_null` and such
+import pyarrow.compute, which takes 40 ms.
 """
 
 from __future__ import annotations
@@ -87,7 +88,8 @@ def missing_values(column: pa.Array | pa.ChunkedArray) -> Mask:
     """
     if not column.null_count:
         return np.zeros(len(column), dtype=np.bool_)
-    return _bits(_whole(column).is_null(), 1)
+    whole = _whole(column)
+    return ~_bits(whole, 0) if whole.buffers()[0] is not None else _bits(whole.is_null(), 1)
 
 
 def number_values(column: pa.Array | pa.ChunkedArray, missing: float = 0) -> Array:
@@ -111,6 +113,39 @@ def number_values(column: pa.Array | pa.ChunkedArray, missing: float = 0) -> Arr
         values = values.copy()
         values[missing_values(whole)] = missing
     return values
+
+
+def bare_numbers(column: pa.Array) -> pa.Array:
+    """Give dates as days and times as microseconds, and other values as they are; nothing is copied.
+
+    >>> bare_numbers(number_array(np.array([3], dtype=np.int32)).view("date32")).to_pylist()
+    [3]
+    """
+    import pyarrow as pa
+
+    bare = {pa.date32(): pa.int32(), pa.timestamp("us"): pa.int64()}.get(column.type)
+    return column if bare is None else column.view(bare)
+
+
+def large_texts(column: pa.Array) -> pa.Array:
+    """Give an array of texts with offsets of 64 bits; nothing but the offsets is copied.
+
+    >>> large_texts(text_array(["a", None, "bc"])[1:]).to_pylist()
+    [None, 'bc']
+    """
+    import pyarrow as pa
+
+    if pa.types.is_large_string(column.type):
+        return column
+    if not pa.types.is_string(column.type):
+        return column.cast(pa.large_string())
+    gone, ends, letters = column.buffers()
+    many = column.offset + len(column)
+    wide = (
+        np.frombuffer(ends or b"", dtype=np.int32, count=many + 1).astype(np.int64) if many else np.zeros(1, np.int64)
+    )
+    held = [gone, pa.py_buffer(wide), letters or pa.py_buffer(b"")]
+    return pa.Array.from_buffers(pa.large_string(), len(column), held, column.null_count, column.offset)
 
 
 def text_values(column: pa.Array | pa.ChunkedArray) -> Array:

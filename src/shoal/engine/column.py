@@ -16,7 +16,7 @@ from shoal.data.domain import Values
 from shoal.data.hierarchy.level import MISSING, GroupLevel, IntervalLevel, Level, MaskLevel, TopLevel, ValueLevel
 from shoal.data.schema import Attribute
 from shoal.data.type import Type, spell, texts
-from shoal.engine.arrow_array import missing_values, number_array, number_values, text_array, text_values
+from shoal.engine.arrow_array import bare_numbers, missing_values, number_array, number_values, text_array, text_values
 from shoal.engine.base import ABSENT, Array, Assignment
 from shoal.engine.read.storage import WORDS
 from shoal.errors import DomainError, UsageError
@@ -65,7 +65,9 @@ class Column:
     def to_arrow(self, held: pa.Array) -> pa.Array:
         """Give values, or codes of labels, in the Arrow type in which rows leave an engine."""
         if self.labels is None:
-            return held.cast(self.arrow_type())
+            shape = self.arrow_type()
+            # A cast imports pyarrow.compute, which takes 40 ms.
+            return held if held.type == shape else held.cast(shape)
         return self.dictionary_array(number_values(held), missing_values(held) if held.null_count else None)
 
     def codes_of(self, labels: Sequence[str]) -> npt.NDArray[np.int64]:
@@ -136,6 +138,10 @@ def interval_codes(column: Column, level: IntervalLevel) -> list[int]:
     return [code[label] for label in level.labels]
 
 
+FEW_TEXTS = 50_000
+"""Texts of so many rows are numbered without Arrow's functions."""
+
+
 def to_numpy(column: pa.Array, kind: Type) -> Array:
     """Turn an Arrow column into NumPy values of the declared type; with missing values, into a masked array."""
     import pyarrow as pa
@@ -145,16 +151,13 @@ def to_numpy(column: pa.Array, kind: Type) -> Array:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     absent = missing_values(column)
-    if kind in WORDS:
-        values = text_values(column)
-    else:
-        bare = column.cast({Type.DATE: pa.int32(), Type.DATETIME: pa.int64()}.get(kind, column.type))
-        values = number_values(bare).astype(_wide(kind)).view(DTYPES[kind])
+    values = text_values(column) if kind in WORDS else _numbers(column, kind)
     return np.ma.MaskedArray(values, absent) if absent.any() else values
 
 
-def _wide(kind: Type) -> str:
-    return "int64" if kind in (Type.DATE, Type.DATETIME) else DTYPES[kind]
+def _numbers(column: pa.Array, kind: Type) -> Array:
+    wide = "int64" if kind in (Type.DATE, Type.DATETIME) else DTYPES[kind]
+    return number_values(bare_numbers(column)).astype(wide).view(DTYPES[kind])
 
 
 def encode(column: pa.Array, kind: Type) -> tuple[Array, npt.NDArray[np.int32]]:
@@ -163,12 +166,37 @@ def encode(column: pa.Array, kind: Type) -> tuple[Array, npt.NDArray[np.int32]]:
 
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
+    if (found := _encode_alone(column, kind)) is not None:
+        return found
     coded = column.dictionary_encode()
     values = to_numpy(coded.dictionary, kind)
     order = np.argsort(values, kind="stable")
     place = np.empty(len(order) + 1, dtype=np.int32)
     place[order], place[-1] = np.arange(len(order), dtype=np.int32), ABSENT
     return values[order], place[number_values(coded.indices, -1)]
+
+
+def _encode_alone(column: pa.Array, kind: Type) -> tuple[Array, npt.NDArray[np.int32]] | None:
+    """The same for numbers, and for few texts, without pyarrow.compute, whose import takes 40 ms; None for others."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type) or (kind in WORDS and len(column) > FEW_TEXTS):
+        return None
+    every = to_numpy(column, kind)
+    absent = np.ma.getmaskarray(every)
+    held = np.ma.getdata(every)[~absent]
+    codes = np.full(len(absent), ABSENT, dtype=np.int32)
+    if kind in WORDS:
+        listed = sorted(set(held.tolist()))
+        place = {text: code for code, text in enumerate(listed)}
+        codes[~absent] = [place[text] for text in held.tolist()]
+        distinct = np.empty(len(listed), dtype=object)
+        distinct[:] = listed
+        return distinct, codes
+    if kind is Type.DECIMAL and (np.isnan(held) | ((held == 0) & np.signbit(held))).any():
+        return None  # two zeros, and numbers that are none, are for Arrow to tell apart
+    distinct, codes[~absent] = np.unique(held, return_inverse=True)
+    return distinct, codes
 
 
 def column_of(name: str, values: Array) -> tuple[Column, pa.Array]:

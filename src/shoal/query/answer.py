@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import isfinite, prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import LedgerError, ShoalError, UsageError
 from shoal.guarantee.rounding import Number, exact, exact_text, text_up
@@ -16,8 +16,10 @@ from shoal.ledger.room import Room
 from shoal.mechanism.base import check_confidence
 from shoal.mechanism.gaussian import Gaussian
 from shoal.query.price import Error, NoiseOffer, Offer, Outcome, gaussian_of_scale, offer, premises_met
-from shoal.query.prior import AnalystPrior
 from shoal.query.questions.base import CellEstimate, Query, VectorQuery
+
+if TYPE_CHECKING:
+    from shoal.query.prior import AnalystPrior
 
 VERSION = 3
 """The version of a recorded answer. Version 1 had no scope, and some of its errors were wrong; version 2 had no noisy steps."""

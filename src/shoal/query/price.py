@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -27,12 +27,14 @@ from shoal.mechanism.fixed_total import FixedTotalNoise
 from shoal.mechanism.gaussian import Gaussian
 from shoal.mechanism.laplace import Laplace
 from shoal.mechanism.noise import AdditiveNoise
-from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
-from shoal.mechanism.staircase.mechanism import Staircase
-from shoal.query.prior import AnalystPrior
 from shoal.query.questions.base import CellEstimate, Query, Steps, VectorQuery
 from shoal.query.questions.person import PersonQuery
 from shoal.query.questions.quantile import RANK, RankQuery, RankTarget, Runs
+
+if TYPE_CHECKING:
+    from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
+    from shoal.mechanism.staircase.mechanism import Staircase
+    from shoal.query.prior import AnalystPrior
 
 CONFIDENCE = 0.95
 NO_USABLE_ANSWER = "no usable answer: the count does not stand out from its own noise"
@@ -584,6 +586,8 @@ def _fixed_total(query: VectorQuery, target: Target) -> FixedTotalNoise:
 
 def _staircase(query: VectorQuery, target: Target) -> Staircase:
     """The staircase noise with the least variance, each component measured in units of its L∞ sensitivity."""
+    from shoal.mechanism.staircase.mechanism import Staircase
+
     sides = query.sensitivity.linf
     if not all(1 / _SQUARED <= side <= _SQUARED for side in sides):
         raise UsageError("the square of the sensitivity is beyond what a float can hold, so there is no optimal noise")
@@ -615,6 +619,8 @@ def _rank_offer(query: RankQuery, target: Target) -> RankOffer:
 
 def _individual(query: PersonQuery, target: Target, prior: AnalystPrior | None) -> RefinementOffer:
     """The refinement for a question about one person; under replace_one with half of epsilon, since two steps compose."""
+    from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
+
     if prior is None:
         raise UsageError("a question about one person needs a prior", fix="give a prior, such as uniform")
     replaced = query.unit.neighbours == "replace_one"
@@ -631,6 +637,8 @@ def _individual(query: PersonQuery, target: Target, prior: AnalystPrior | None) 
 
 
 def _statistical(query: VectorQuery, target: Target, prior: AnalystPrior) -> RefinementOffer:
+    from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
+
     refinement = KnowledgeRefinement(prior.distribution, target.epsilon, "statistical", prior.distance, target.own[1])
     return RefinementOffer("refinement", refinement.guarantee, refinement.theorems, query, refinement, prior)
 

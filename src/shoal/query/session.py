@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from shoal.chance.source import Source
 from shoal.engine.base import Engine, Table
@@ -44,10 +44,12 @@ from shoal.query.answer import Answer, Price, recorded_offer
 from shoal.query.batch import BatchPart, PricedQuestion
 from shoal.query.dataset import Dataset
 from shoal.query.price import Offer
-from shoal.query.prior import AnalystPrior, resolve_prior
 from shoal.query.questions.base import Query, Question
 from shoal.query.questions.workload import read_question
 from shoal.query.spend import find_offer
+
+if TYPE_CHECKING:
+    from shoal.query.prior import AnalystPrior
 
 _LONGEST_NAME = 100
 
@@ -353,7 +355,7 @@ class Session(QueryInterface):
         """The question resolved under the policy; it is refused here where the question alone decides that."""
         query = ask.question.resolve(self.dataset.schema, self.dataset.unit)
         _refuse_unwritable(query.identity)
-        prior = resolve_prior(ask.prior, query)
+        prior = _resolve_prior(ask.prior, query)
         chosen = find_offer(query, ask, prior, self.rooms)
         if chosen.mechanism != "refinement" or prior is None:
             return PreparedQuestion(query, chosen, query.identity, prior)
@@ -470,6 +472,15 @@ class Session(QueryInterface):
             with Source.secure() as source:
                 self._opened = datasets.bound_rows(table, self.dataset.unit, source), contents
         return self._opened
+
+
+def _resolve_prior(given: object, query: Query) -> AnalystPrior | None:
+    """The prior of a question. Most have none, and start sooner without the modules of priors."""
+    if given is None:
+        return None
+    from shoal.query.prior import resolve_prior
+
+    return resolve_prior(given, query)
 
 
 def session(

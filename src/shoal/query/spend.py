@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from statistics import NormalDist
+from typing import TYPE_CHECKING
 
 from shoal.errors import ParameterError, ShoalError, UsageError
 from shoal.guarantee.rounding import Number, exact, read_number, text_down, text_near, text_up
@@ -17,9 +18,11 @@ from shoal.ledger.filter import pure_mu_squared
 from shoal.ledger.room import Room
 from shoal.query.batch import PricedQuestion
 from shoal.query.price import LEAST_EPSILON, MOST_EPSILON, Offer, RankOffer, gaussian_offer, offer
-from shoal.query.prior import AnalystPrior
 from shoal.query.questions.base import Query, VectorQuery
 from shoal.query.questions.quantile import RankQuery
+
+if TYPE_CHECKING:
+    from shoal.query.prior import AnalystPrior
 
 _DIGITS = 6
 _DELTA_PART = 100

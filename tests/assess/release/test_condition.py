@@ -15,7 +15,7 @@ from shoal.errors import UsageError
 def received(tmp_path_factory):
     folder = tmp_path_factory.mktemp("received")
     shown = {"show": "counts", "workload": [["age", "sex"], ["income", "region"], ["zip"]]}
-    changes = {"release.recoding": None, "release.sampling": None, "release.views": shown}
+    changes = {"release.recoding": None, "release.total": None, "release.sampling": None, "release.views": shown}
     policy = shoal.Policy.load(write_policy(folder)).with_changes(changes)
     data = write_visits(folder / "visits.csv", 2_000, seed=3)
     shoal.release(policy, data, folder / "visits", ledger=folder / "ledger.sqlite", new_ledger=True, report=False)

@@ -198,3 +198,17 @@ def test_random_cuts(cuts, data):
 def test_refusals(spec, kind, domain, message):
     with pytest.raises(PolicyError, match=message):
         hierarchy(spec, kind, domain)
+
+
+@pytest.mark.parametrize(
+    ("below", "above"),
+    [(None, 120_000), (30_000, 120_000), (25_001, 119_999), (30_000, None), (None, None), (10, 99_990)],
+)
+def test_edges_between_open_ends_are_those_of_all_edges_that_lie_there(below, above):
+    """Edges beyond the open ends are not made at all: a domain up to ten millions has a thousand of them."""
+    ends = {name: end for name, end in (("below", below), ("above", above)) if end is not None}
+    built = hierarchy({"intervals": [10_000, 20_000], **ends}, Type.INTEGER, Interval(0, 199_999))
+    for level, width in ((1, 10_000), (2, 20_000)):
+        inner = [at for at in range(width, 200_000, width) if (below or 0) < at < (above or 200_000)]
+        expected = [*([below] if below is not None else []), *inner, *([above] if above is not None else [])]
+        assert [int(edge) for edge in built.level(level).edges] == expected

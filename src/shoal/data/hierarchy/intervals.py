@@ -129,10 +129,13 @@ def _within(at: Fraction, ends: Ends) -> bool:
 def _regular(request: HierarchyRequest, line: Line, width: Fraction, start: Fraction, ends: Ends) -> IntervalEdges:
     first, last = (math.floor((at - start) / width) for at in (line.low, line.high))
     _refuse_too_many(request, last - first + 1, decimal_text(width))
-    steps = [start + j * width for j in range(first, last + 2)]
-    inner = [at for at in steps[1:-1] if _within(at, ends)]
-    edges = [*([ends[0]] if ends[0] is not None else []), *inner, *([ends[1]] if ends[1] is not None else [])]
-    bounds = [steps[0], *edges, steps[-1]]
+    # Of edges beyond the open ends none is made: there may be thousands.
+    below, above = ends
+    lowest = first + 1 if below is None else max(first + 1, math.floor((below - start) / width) + 1)
+    highest = last if above is None else min(last, math.ceil((above - start) / width) - 1)
+    inner = [start + j * width for j in range(lowest, highest + 1)]
+    edges = [*([below] if below is not None else []), *inner, *([above] if above is not None else [])]
+    bounds = [start + first * width, *edges, start + (last + 1) * width]
     return _label_ends(line, edges, [line.between(a, b) for a, b in pairwise(bounds)], ends)
 
 

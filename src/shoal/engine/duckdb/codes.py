@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from shoal.engine.arrow_array import number_values
+from shoal.engine.arrow_array import missing_values, number_values
 from shoal.engine.base import Array
 from shoal.engine.column import Column, encode, to_numpy
 from shoal.engine.duckdb import sql
@@ -92,5 +92,6 @@ def _encode_column(column: pa.ChunkedArray, part: Column) -> tuple[Array, npt.ND
     if part.labels is None:
         values, codes = encode(column, part.type)
         return values, codes + 1
-    shifted = number_values(column.cast("int32"), -1) + 1
+    shifted = number_values(column).astype(np.int32) + 1
+    shifted[missing_values(column)] = 0
     return np.array(part.labels, dtype=object), shifted

@@ -15,15 +15,10 @@ import numpy as np
 from shoal.data.plain_file import near_path
 from shoal.data.schema import STANDARD, Attribute, FileFormat, Role, Schema
 from shoal.data.type import Type
-from shoal.engine.read.arrow_file import open_arrow
 from shoal.engine.read.csv_file import COUNTED, read_header
+from shoal.engine.read.foreign import DATABASES, STATISTICAL
 from shoal.engine.read.foreign.address import is_address, show_address
 from shoal.engine.read.foreign.compressed import PACKINGS, inner_ending, is_packed
-from shoal.engine.read.foreign.database import DATABASES, open_database
-from shoal.engine.read.foreign.json_lines import open_json_lines
-from shoal.engine.read.foreign.spreadsheet import open_workbook
-from shoal.engine.read.foreign.statistical import STATISTICAL, open_statistical
-from shoal.engine.read.parquet_file import open_parquet
 from shoal.engine.read.source import (
     STEP,
     Opener,
@@ -398,10 +393,10 @@ def _recognize(
     if not isinstance(data, str | Path):
         return _frame(data, wanted)
     if isinstance(data, str) and is_address(data):
-        return open_database(data, form)
+        return _database(data, form)
     path = Path(data)
     if path.is_dir():
-        return open_parquet(path.name or str(path), parquet_files(path))
+        return _parquet(path.name or str(path), parquet_files(path))
     suffix = path.suffix.lower()
     _refuse_parts(path, suffix, form)
     if suffix in TEXT + tuple(PACKINGS) + BINARY:
@@ -409,12 +404,12 @@ def _recognize(
     ending = inner_ending(path) if is_packed(path) else suffix
     readers: tuple[tuple[str, tuple[str, ...], Callable[[], StoredColumns]], ...] = (
         (ending, CSV, lambda: _csv(path, form, declared, wanted or (), stage)),
-        (ending, JSON_LINES, lambda: open_json_lines(path, form.encoding, wanted or (), stage)),
-        (suffix, PARQUET, lambda: open_parquet(path.name, [path])),
-        (suffix, ARROW, lambda: open_arrow(path)),
-        (suffix, WORKBOOKS, lambda: open_workbook(path, form.sheet, stage)),
-        (suffix, STATISTICAL, lambda: open_statistical(path, form)),
-        (suffix, DATABASES, lambda: open_database(path, form)),
+        (ending, JSON_LINES, lambda: _json_lines(path, form, wanted or (), stage)),
+        (suffix, PARQUET, lambda: _parquet(path.name, [path])),
+        (suffix, ARROW, lambda: _arrow(path)),
+        (suffix, WORKBOOKS, lambda: _workbook(path, form, stage)),
+        (suffix, STATISTICAL, lambda: _statistical(path, form)),
+        (suffix, DATABASES, lambda: _database(path, form)),
     )
     for found, endings, reader in readers:
         if found in endings:
@@ -439,6 +434,45 @@ def _refuse_parts(path: Path, suffix: str, form: FileFormat) -> None:
                 came=f"{path.name} with {part} in the request or the policy",
                 fix=f"leave `--{part}` of shoal init out, or `{part}` of `file: {{...}}` in the policy",
             )
+
+
+# Each kind of file has a module of its own, which is imported where there is such a file: a question to a CSV file starts sooner.
+
+
+def _parquet(name: str, files: Sequence[Path]) -> StoredColumns:
+    from shoal.engine.read.parquet_file import open_parquet
+
+    return open_parquet(name, files)
+
+
+def _arrow(path: Path) -> StoredColumns:
+    from shoal.engine.read.arrow_file import open_arrow
+
+    return open_arrow(path)
+
+
+def _json_lines(path: Path, form: FileFormat, wanted: Sequence[str], stage: Stage) -> StoredColumns:
+    from shoal.engine.read.foreign.json_lines import open_json_lines
+
+    return open_json_lines(path, form.encoding, wanted, stage)
+
+
+def _workbook(path: Path, form: FileFormat, stage: Stage) -> StoredColumns:
+    from shoal.engine.read.foreign.spreadsheet import open_workbook
+
+    return open_workbook(path, form.sheet, stage)
+
+
+def _statistical(path: Path, form: FileFormat) -> StoredColumns:
+    from shoal.engine.read.foreign.statistical import open_statistical
+
+    return open_statistical(path, form)
+
+
+def _database(data: str | Path, form: FileFormat) -> StoredColumns:
+    from shoal.engine.read.foreign.database import open_database
+
+    return open_database(data, form)
 
 
 def _csv(path: Path, form: FileFormat, declared: Sequence[str], wanted: Sequence[str], stage: Stage) -> StoredColumns:

@@ -6,7 +6,7 @@ import hashlib
 import importlib
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 SMALL = 1 << 24
 """Up to this many bytes a file's content is compared too; above, its size, times and place on the disk."""
+HELD = 1 << 22
+"""Up to this many bytes the content of a single file is kept, and compared as it is: that takes a third of hashing it again."""
 STEP = 1 << 16
 """Rows that are handed over at a time."""
 MOST_ROWS = 1 << 32
@@ -41,21 +43,23 @@ Speller = Callable[[Sequence[int], Sequence["Spelling"]], Iterator["pa.RecordBat
 
 @dataclass(frozen=True)
 class Stamp:
-    """Size, times of change, inode and (for small files) a hash of each file, taken before the first read.
+    """Size, times of change, inode and (for small files) the content of each file or its hash, taken before the first read.
 
     The content may change without the time that programs set; the time of the inode's change is the system's own.
     """
 
-    marks: tuple[tuple[Path, Mark], ...]
+    marks: tuple[tuple[Path, Mark], ...] = field(repr=False)
 
     @classmethod
     def of(cls, files: Iterable[Path]) -> Stamp:
         """Take the stamps of these files now; DataError where one is no plain file."""
-        return cls(tuple((file, _mark(file)) for file in files))
+        every = tuple(files)
+        return cls(tuple((file, _mark(file, held=len(every) == 1)) for file in every))
 
     def verify(self) -> None:
         """Raise DataError where a file has changed since; called before and after every pass."""
-        self._compare(lambda file, mark: _mark(file) == mark)
+        alone = len(self.marks) == 1
+        self._compare(lambda file, mark: _mark(file, held=alone) == mark)
 
     def verify_quickly(self) -> None:
         """Raise DataError where a file changed in size, times or inode: for tables that read the files no more."""
@@ -87,9 +91,12 @@ def refuse_special(file: Path) -> None:
         )
 
 
-def _mark(file: Path) -> Mark:
+def _mark(file: Path, *, held: bool) -> Mark:
     status = _status(file)
-    return (*status, hashlib.blake2b(file.read_bytes()).digest() if status[0] <= SMALL else b"")
+    if status[0] > SMALL:
+        return (*status, b"")
+    content = file.read_bytes()
+    return (*status, content if held and status[0] <= HELD else hashlib.blake2b(content).digest())
 
 
 def _status(file: Path) -> tuple[int, int, int, int]:

@@ -22,7 +22,13 @@ pytestmark = pytest.mark.slow
 def received(tmp_path_factory):
     folder = tmp_path_factory.mktemp("received")
     shown = {"show": "counts", "workload": [["age", "sex"], ["stay", "age"], ["income", "sex"], ["visit"]]}
-    changes = {"release.recoding": None, "release.sampling": None, "release.views": shown, "release.epsilon": "3"}
+    changes = {
+        "release.recoding": None,
+        "release.total": None,
+        "release.sampling": None,
+        "release.views": shown,
+        "release.epsilon": "3",
+    }
     policy = shoal.Policy.load(write_policy(folder)).with_changes({**changes, "budget": None})
     data = write_visits(folder / "visits.csv", 3_000, seed=3)
     shoal.release(policy, data, folder / "visits", ledger=folder / "ledger.sqlite", new_ledger=True, report=False)

@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import sqlalchemy as sa
 
-SQLITE: Final = (".sqlite", ".sqlite3", ".db")
-DUCKDB: Final = (".duckdb",)
-DATABASES: Final = SQLITE + DUCKDB
-"""The endings of database files."""
 MOST_CELLS: Final = 1 << 19
 """Values that are fetched at a time."""
 _UNREACHABLE: Final = "the database cannot be reached"

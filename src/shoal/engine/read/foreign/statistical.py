@@ -25,7 +25,7 @@ import numpy.typing as npt
 from shoal.data.codebook import Codebook, CodedValue, ColumnDescription
 from shoal.data.schema import STANDARD, FileFormat
 from shoal.data.type import Type
-from shoal.engine.read.foreign import readstat_process
+from shoal.engine.read.foreign import SPSS, STATA, readstat_process
 from shoal.engine.read.foreign.cell import spell_span
 from shoal.engine.read.source import STEP, Stamp, StoredColumns, load_library, refuse_rows
 from shoal.engine.read.storage import EXACT, spelled_numbers
@@ -34,11 +34,6 @@ from shoal.errors import DataError, ShoalError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-STATA: Final = (".dta",)
-SPSS: Final = (".sav", ".zsav", ".por")
-SAS: Final = (".sas7bdat", ".xpt")
-STATISTICAL: Final = STATA + SPSS + SAS
-"""The endings of the files that are read here."""
 LONGEST_LINE: Final = 1 << 28
 """Bytes that what a file declares may have."""
 MOST_LETTERS: Final = 1 << 30
