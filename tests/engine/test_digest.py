@@ -53,13 +53,13 @@ def test_texts_have_one_digest_whether_few_or_many_and_whatever_their_form(texts
 @given(st.lists(st.none() | st.sampled_from(["b", "a", "", "é"]), max_size=20), st.integers(0, 3))
 def test_codes_of_texts_are_the_same_whether_few_or_many(texts, cut):
     array = pa.array(texts, pa.string()).slice(cut)
-    before = columns.FEW_TEXTS
+    before = columns.FEW_ROWS
     found = []
     for few in (before, -1):
-        columns.FEW_TEXTS = few
+        columns.FEW_ROWS = few
         values, codes = encode(array, Type.TEXT)
         found.append((values.tolist(), codes.tolist(), codes.dtype))
-    columns.FEW_TEXTS = before
+    columns.FEW_ROWS = before
     assert found[0] == found[1]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import contextmanager
 from unittest.mock import patch
 
@@ -83,7 +84,7 @@ def test_a_file_without_rows_is_a_table_without_rows(folder):
 def test_a_column_with_too_many_texts_is_stored_as_it_is(folder):
     path = as_csv(ROWS, folder / "t.csv")
     for most in (2, 3):
-        with numbered(most):
+        with numbered(most, merged=most):
             table = COUNTED.scan(path, SCHEMA)
         assert table.connection.coded is None
         assert answers(table) == answers(ENGINE.scan(path, SCHEMA))
@@ -159,8 +160,37 @@ def test_every_row_has_the_number_of_its_text(rows, merged):
     every = [text for each in rows for text in each]
     shown = column.texts_and_missing().to_pylist()
     assert [shown[number] for number in numbers] == every
-    assert len(set(shown)) == len(shown)
-    assert dict(zip(shown, column.counts().tolist(), strict=True)) == {text: every.count(text) for text in shown}
+    counted = Counter()
+    for text, count in zip(shown, column.counts().tolist(), strict=True):
+        counted[text] += count
+    assert +counted == Counter(every)
+
+
+@pytest.mark.parametrize(("rows", "listed"), [(9, 5), (10, 3)])
+def test_equal_texts_of_two_batches_are_joined_unless_most_rows_have_a_text_of_their_own(rows, listed):
+    with numbered():
+        column = TextCoder(1).columns[0]
+        column.add(pa.array(["a", "b", "c"]))
+        column.add(pa.array(["c", "a", *["a"] * (rows - 5)]))
+        column.end()
+    assert len(column.texts) == listed
+    second = [3, 4] if listed == 5 else [2, 0]
+    assert np.concatenate(column.parts).tolist() == [0, 1, 2, *second, *[second[1]] * (rows - 5)]
+
+
+def test_texts_that_are_listed_one_after_the_other_are_too_many_only_where_so_many_may_not_wait():
+    with numbered(most=2, merged=5):
+        column = TextCoder(1).columns[0]
+        for letters in ("abc", "bc"):
+            column.add(pa.array(list(letters)))
+        column.end()
+        assert (len(column.texts), column.is_large) == (5, False)
+    with numbered(most=2, merged=4):
+        column = TextCoder(1).columns[0]
+        for letters in ("abc", "bc"):
+            column.add(pa.array(list(letters)))
+        column.end()
+        assert (len(column.texts), column.is_large) == (3, True)
 
 
 def test_long_texts_are_numbered_together_before_many_of_them_wait():

@@ -128,17 +128,20 @@ class ClassDistributions:
         """q: the share of the value in the whole table."""
         return np.asarray((self.overall / self.overall.sum())[self.values])
 
-    def condense(self, others: Ints | None = None) -> ClassDistributions:
-        """Keep classes with one value once for each value: all measures are equal for them, and in raw tables most are such.
+    def condense(self, others: Ints | None = None, levels: Sequence[Ints] = ()) -> ClassDistributions:
+        """Keep classes with several values, and those with one value that can be worst by some measure.
 
-        `others` are the values of more such classes, which were left out.
+        In raw tables most classes have one value, and a column of numbers with many digits has nearly as many values as rows.
+
+        `others` are the values of more such classes, which were left out; `levels` are the values' nodes in a tree, as
+        `t_hierarchical` takes them.
         """
         mixed = self.width > 1
         shown = np.zeros(len(self.overall), dtype=np.bool_)
         if others is not None:
             shown[others] = True
         shown[self.values[self.starts[~mixed]]] = True
-        alone = np.flatnonzero(shown)
+        alone = self._worst(np.flatnonzero(shown), levels)
         kept = np.repeat(mixed, self.width)
         width = np.concatenate([self.width[mixed], np.ones(len(alone), dtype=np.int64)])
         return ClassDistributions(
@@ -148,10 +151,24 @@ class ClassDistributions:
             self.overall,
         )
 
+    def _worst(self, alone: Ints, levels: Sequence[Ints]) -> Ints:
+        """Choose, of values that a class may hold alone, those that some measure is worst for, in order.
+
+        With p = 1 a measure that knows no order is worst for the value with the smallest q. Moving along the order changes the
+        ordered distance by 2 Q − 1, which rises with Q, so it is largest at an end. The distance in a tree is 1 minus the mean
+        of q over the value's nodes.
+        """
+        if len(alone) <= 2:
+            return alone
+        worst = [alone[0], alone[-1], alone[np.argmin(self.overall[alone])]]
+        if levels:
+            shares = sum(np.bincount(level, weights=self.overall)[level[alone]] for level in levels)
+            worst.append(alone[np.argmin(shares)])
+        return np.unique(worst)
+
     def merge_values(self, code_of: Ints) -> ClassDistributions:
         """Give the distributions after a recoding of the values: value v becomes code_of[v]."""
-        merged = np.zeros(int(code_of.max()) + 1, dtype=np.int64)
-        np.add.at(merged, code_of, self.overall)
+        merged = np.bincount(code_of, weights=self.overall).astype(np.int64)  # exact below 2^53
         return gather(self.owner, code_of[self.values], self.counts, merged)
 
 
@@ -209,8 +226,8 @@ def by_class(owner: Ints, column: EncodedColumn, counts: Ints) -> ClassDistribut
 
 @dataclass(frozen=True)
 class CondensedClasses:
-    """What measures need of the classes of a table: their distributions, those with one value once for each value, and how many
-    classes have one value only, with their rows.
+    """What measures need of the classes of a table: the distributions that some measure can be worst for, and how many classes
+    have one value only, with their rows.
     """
 
     distributions: ClassDistributions
@@ -218,26 +235,56 @@ class CondensedClasses:
     homogeneous_rows: int
 
 
-def condense_classes(starts: Ints, column: EncodedColumn, counts: Ints, rows: Ints) -> CondensedClasses:
-    """Give the classes of one confidential attribute, condensed; class i has the tuples from `starts[i]` on, and `rows[i]` rows.
+@dataclass(frozen=True)
+class ClassTuples:
+    """The distinct tuples of a table by class, sorted: class i has those from `starts[i]` on, and `rows[i]` rows.
 
-    In raw tables most classes have one tuple, so one value: nothing of them is sorted.
+    In raw tables most classes have one tuple, so one value of every confidential attribute: nothing of them is sorted.
     """
-    tuples = np.diff(np.append(starts, len(counts)))
-    single = tuples == 1
-    kept = np.repeat(~single, tuples)
-    several = tuples[~single]
-    overall = _overall(column, counts)
-    none = np.zeros(0, dtype=np.int64)
-    found = ClassDistributions(none, none, none, overall)
-    if len(several):
-        found = gather(np.repeat(np.arange(len(several)), several), column.codes[kept], counts[kept], overall)
-    one = found.width == 1
-    return CondensedClasses(
-        found.condense(column.codes[starts[single]]),
-        int(single.sum() + one.sum()),
-        int(rows[single].sum() + rows[~single][one].sum()),
-    )
+
+    starts: Ints
+    counts: Ints
+    rows: Ints
+
+    @cached_property
+    def tuples(self) -> Ints:
+        """How many tuples each class has."""
+        return np.diff(self.starts, append=len(self.counts))
+
+    @cached_property
+    def single(self) -> Mask:
+        """Whether a class has one tuple."""
+        return np.asarray(self.tuples == 1)
+
+    @cached_property
+    def kept(self) -> Ints:
+        """The tuples of the classes that have several."""
+        return np.flatnonzero(np.repeat(~self.single, self.tuples))
+
+    @cached_property
+    def alone(self) -> Ints:
+        """The tuple of each class that has one."""
+        return self.starts[self.single]
+
+    @cached_property
+    def owner(self) -> Ints:
+        """The class, counted among those with several tuples, of each tuple in `kept`."""
+        several = self.tuples[~self.single]
+        return np.repeat(np.arange(len(several)), several)
+
+    def condense(self, column: EncodedColumn, levels: Sequence[Ints] = ()) -> CondensedClasses:
+        """Give the classes of one confidential attribute, condensed."""
+        overall = _overall(column, self.counts)
+        none = np.zeros(0, dtype=np.int64)
+        found = ClassDistributions(none, none, none, overall)
+        if len(self.kept):
+            found = gather(self.owner, column.codes[self.kept], self.counts[self.kept], overall)
+        one = found.width == 1
+        return CondensedClasses(
+            found.condense(column.codes[self.alone], levels),
+            len(self.alone) + int(one.sum()),
+            int(self.rows[self.single].sum() + self.rows[~self.single][one].sum()),
+        )
 
 
 def _overall(column: EncodedColumn, counts: Ints) -> Ints:

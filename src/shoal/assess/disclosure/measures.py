@@ -28,13 +28,13 @@ import numpy as np
 from shoal.assess.disclosure.classes import (
     Array,
     ClassDistributions,
+    ClassTuples,
     CondensedClasses,
     EncodedColumn,
     Floats,
     Ints,
     by_class,
     classes_of,
-    condense_classes,
     encode,
     has_order,
     hides,
@@ -187,6 +187,7 @@ def observe(
         matching = MatchingRows(np.column_stack([codes[starts] for _, codes in quasi]), np.column_stack(hidden), rows)
     sizes = rows if matching is None else matching.sizes
     k = int(sizes.min())
+    tuples = ClassTuples(starts, counts.counts, rows)
     return DisclosureReport(
         rows=counts.rows,
         quasi=tuple(attribute.name for attribute in schema.quasi),
@@ -204,9 +205,7 @@ def observe(
                 attribute,
                 encode(values, codes, order_of(attribute, values)),
                 owner,
-                starts,
-                counts.counts,
-                rows,
+                tuples,
                 matching,
                 recursive_c,
             )
@@ -220,9 +219,7 @@ def _attribute(
     attribute: Attribute,
     coded: EncodedColumn,
     owner: Ints,
-    starts: Ints,
-    counts: Ints,
-    rows: Ints,
+    tuples: ClassTuples,
     matching: MatchingRows | None,
     c: float,
 ) -> Confidential:
@@ -233,10 +230,11 @@ def _attribute(
     single = single_rows = 0
     name = "ordered" if is_ordered else "hierarchical" if levels is not None else "equal"
     blocks: Iterable[CondensedClasses] = (
-        [condense_classes(starts, coded, counts, rows)]
+        [tuples.condense(coded, levels or ())]
         if matching is None
         else (
-            _condensed_block(whole, rows[members]) for members, whole in matching.blocks(by_class(owner, coded, counts))
+            _condensed_block(whole, tuples.rows[members], levels or ())
+            for members, whole in matching.blocks(by_class(owner, coded, tuples.counts))
         )
     )
     for condensed in blocks:
@@ -266,10 +264,12 @@ def _attribute(
     return Confidential(attribute.name, coded.count, name, Measures.worst(found), single, single_rows)
 
 
-def _condensed_block(whole: ClassDistributions, rows: Ints) -> CondensedClasses:
+def _condensed_block(whole: ClassDistributions, rows: Ints, levels: Sequence[Ints]) -> CondensedClasses:
     """Condense distributions whose classes have so many rows of their own."""
     homogeneous = distinct_l(whole) == 1
-    return CondensedClasses(whole.condense(), int(np.count_nonzero(homogeneous)), int(rows[homogeneous].sum()))
+    return CondensedClasses(
+        whole.condense(None, levels), int(np.count_nonzero(homogeneous)), int(rows[homogeneous].sum())
+    )
 
 
 def _heights(attribute: Attribute, coded: EncodedColumn) -> list[Ints] | None:

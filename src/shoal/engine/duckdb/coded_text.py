@@ -19,13 +19,18 @@ MERGED = 1 << 22
 MOST_TEXTS = 1 << 21
 MOST_BYTES = 1 << 28
 """Different texts of one column, and their bytes; a table with more is better held as it is."""
+FEW = 1 << 14
+"""Texts up to which rows are counted batch by batch."""
 Numbers = npt.NDArray[Any]
 
 
 @dataclass
 class CodedText:
-    """One column: `texts` are its different texts in the order in which they occur, and a row without one has the number after
-    the last. `parts` are the numbers of the rows, batch by batch.
+    """One column: `texts` are its texts in the order in which they occur, and a row without one has the number after the last.
+    `parts` are the numbers of the rows, batch by batch.
+
+    The texts of one batch differ. Where most rows of a batch have a text of their own, those of two batches may be equal: to read
+    a text twice costs less than to look for it among a million others.
     """
 
     texts: pa.Array
@@ -34,11 +39,15 @@ class CodedText:
     """The texts of the last batches, whose rows still have their numbers among these alone."""
     waiting: int = 0
     waiting_bytes: int = 0
+    rows: int = 0
+    """The rows of the last batches."""
+    differ: bool = True
+    """Whether no two of `texts` are equal."""
 
     @property
     def is_large(self) -> bool:
-        """Whether there are too many different texts to hold."""
-        return len(self.texts) > MOST_TEXTS or self.texts.nbytes > MOST_BYTES
+        """Whether there are too many texts to hold."""
+        return len(self.texts) > (MOST_TEXTS if self.differ else MERGED) or self.texts.nbytes > MOST_BYTES
 
     def add(self, column: pa.Array) -> None:
         """Add the rows of a batch; missing ones are numbered -1 until all are there."""
@@ -48,6 +57,7 @@ class CodedText:
         self.listed.append(coded.dictionary)
         self.waiting += len(coded.dictionary)
         self.waiting_bytes += coded.dictionary.nbytes
+        self.rows += len(column)
         if self.waiting > MERGED or self.waiting_bytes > MOST_BYTES:
             self.merge()
 
@@ -63,11 +73,28 @@ class CodedText:
             of_text = np.append(numbers[first : first + len(own)], numbers.dtype.type(-1))
             self.parts[at] = of_text.take(self.parts[at])
             first += len(own)
-        self.texts, self.listed, self.waiting, self.waiting_bytes = coded.dictionary, [], 0, 0
+        self._settle(coded.dictionary)
+
+    def _list(self) -> None:
+        """Number the texts of all batches one after the other, equal ones too."""
+        import pyarrow as pa
+
+        first, self.differ = len(self.texts), False
+        for at, own in enumerate(self.listed, start=len(self.parts) - len(self.listed)):
+            part = self.parts[at].astype(np.int32)
+            self.parts[at] = np.where(part < 0, part, part + first)
+            first += len(own)
+        self._settle(pa.concat_arrays([self.texts, *self.listed]))
+
+    def _settle(self, texts: pa.Array) -> None:
+        self.texts, self.listed, self.waiting, self.waiting_bytes, self.rows = texts, [], 0, 0, 0
 
     def end(self) -> None:
         """Number all texts, give missing rows the number after the last, and all parts the smallest integer type."""
-        self.merge()
+        if 2 * self.waiting > self.rows and len(self.texts) + self.waiting <= MERGED:
+            self._list()
+        else:
+            self.merge()
         for at, part in enumerate(self.parts):
             self.parts[at] = np.where(part < 0, len(self.texts), part).astype(self.number_type)
 
@@ -78,6 +105,11 @@ class CodedText:
 
     def counts(self) -> npt.NDArray[np.int64]:
         """How many rows have each number."""
+        if len(self.texts) < FEW:  # what bincount widens stays in the cache
+            counts = np.zeros(len(self.texts) + 1, dtype=np.int64)
+            for part in self.parts:
+                counts += np.bincount(part, minlength=len(counts))
+            return counts
         every = np.concatenate([np.zeros(0, dtype=np.uint8), *self.parts])
         return np.bincount(every, minlength=len(self.texts) + 1)
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from shoal.engine.arrow_array import missing_values, number_values
 from shoal.engine.base import Array
-from shoal.engine.column import Column, encode, to_numpy
+from shoal.engine.column import Column, encode, encode_distinct, to_numpy
 from shoal.engine.duckdb import sql
 from shoal.engine.grouped import CodedRows, Rows
 
@@ -69,14 +69,22 @@ def read_codes(
 
 def read_coded_input(connection: Connection, coded: CodedInput, parts: Sequence[tuple[int, Column]]) -> CodedRows:
     """Read some columns of an input whose texts are numbered as codes; each part is the column's position and meaning."""
-    pairs = [encode(connection.arrow(coded.values[i])["v"], part.type) for i, part in parts]
-    code_of = [(codes + 1).astype(np.min_scalar_type(len(values))) for values, codes in pairs]
+    pairs = [_values_of_texts(connection.arrow(coded.values[i]), part) for i, part in parts]
+    code_of = [codes for _, codes in pairs]
     columns = [coded.columns[i].parts for i, _ in parts]
     batches = (
         ([of.take(numbers) for of, numbers in zip(code_of, some, strict=True)], None)
         for some in zip(*columns, strict=True)
     )
     return CodedRows(tuple(values for values, _ in pairs), batches)
+
+
+def _values_of_texts(stored: pa.Table, part: Column) -> tuple[Array, npt.NDArray[Any]]:
+    """Give the distinct values of a column, and for each number of a text (k) the code of its value (v)."""
+    values, codes = encode_distinct(stored["v"], part.type)
+    code_of = np.empty(len(codes), dtype=np.min_scalar_type(len(values)))
+    code_of[number_values(stored["k"])] = codes + 1  # scattered: to sort the rows would take more memory
+    return values, code_of
 
 
 def _batches(connection: Connection, query: str, columns: int, carried: Carried) -> Generator[Rows]:

@@ -84,7 +84,7 @@ class DuckDB:
 
 @dataclass(frozen=True)
 class CodedInput:
-    """The rows of the input as numbers of texts; `query` is the input's, `values[i]` gives the values of column i by number."""
+    """Rows as numbers of texts; `query` is the input's, `values[i]` has the numbers (k) and values (v) of column i."""
 
     query: str
     values: list[str]
@@ -415,9 +415,7 @@ class Connection:
         ]
         query = f"SELECT {', '.join(f'{value} AS c{i}' for i, value in enumerate(settled))}, r FROM ({typed})"
         if coded is not None:
-            values = [
-                f"SELECT {value} AS v FROM {each.name} ORDER BY k" for value, each in zip(settled, coded, strict=True)
-            ]
+            values = [f"SELECT k, {value} AS v FROM {each.name}" for value, each in zip(settled, coded, strict=True)]
             self.coded = CodedInput(query, values, [each.column for each in coded])
         return query
 

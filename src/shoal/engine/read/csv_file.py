@@ -100,14 +100,15 @@ class _Walk:
 
     def step_plain(self, block: Bytes) -> None:
         """Do what `step` does for a block without quotes, CRs and NUL bytes: every delimiter and every LF is what it seems."""
-        signs = [byte for byte in range(256) if self.table[byte] in (DELIMITER, LF)]
+        delimiter = int(np.flatnonzero(self.table == DELIMITER)[0])
         for first in range(0, len(block), PIECE):
             piece = block[first : first + PIECE]
-            found = np.zeros(len(piece), dtype=np.bool_)
-            for sign in signs:
-                found |= piece == sign
-            at = np.flatnonzero(found)
-            ends = np.flatnonzero(self.table[piece[at]] == LF)
+            lines = piece == ord("\n")
+            at = np.flatnonzero(lines | (piece == delimiter))
+            # Where every record is whole, each so-manieth sign is a line end, and there are no others.
+            ends = np.arange(self.fields - 1 - self.delimiters, len(at), self.fields)
+            if self.delimiters >= self.fields or np.count_nonzero(lines) != len(ends) or not lines[at[ends]].all():
+                ends = np.flatnonzero(lines[at])
             stops = at[ends] + self.offset + first
             self.lfs += len(stops)
             if len(stops):
@@ -288,6 +289,7 @@ class CsvFile:
             convert_options=arrow_csv.ConvertOptions(
                 include_columns=chosen,
                 column_types=dict.fromkeys(chosen, pa.string()),
+                check_utf8=True,  # so what is read needs no validation beyond
                 null_values=[""],
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=True,

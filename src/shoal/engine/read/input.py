@@ -80,6 +80,8 @@ class Input:
     """How its text is written, as the policy says."""
     in_memory: bool = False
     """Whether the rows lie in memory already, as those of a frame do."""
+    parsed: bool = False
+    """Whether Arrow made the rows of lines, whose text it checked to be UTF-8: no length or offset in them comes from a file."""
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Read all rows in order, as columns c0, c1, …, each in its plain type."""
@@ -126,7 +128,7 @@ class Input:
             batch = next(stream, None)
             if batch is None:
                 return None
-            if not self.in_memory:  # a frame was validated when it was opened
+            if not (self.in_memory or self.parsed):  # a frame was validated when it was opened
                 batch.validate(full=True)
             return pa.RecordBatch.from_arrays([plain(column) for column in batch.columns], names=batch.schema.names)
         except ShoalError as error:
@@ -198,6 +200,7 @@ def match_schema(found: StoredColumns, schema: Schema) -> Input:
         counted_from=found.counted,
         form=schema.file,
         in_memory=found.in_memory,
+        parsed=found.parsed,
     )
 
 
