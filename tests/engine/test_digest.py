@@ -63,6 +63,19 @@ def test_codes_of_texts_are_the_same_whether_few_or_many(texts, cut):
     assert found[0] == found[1]
 
 
+@given(st.lists(st.none() | st.integers(-3, 3), max_size=20), st.sampled_from([Type.INTEGER, Type.DATE, Type.DATETIME]))
+def test_codes_of_numbers_are_the_same_whether_few_or_many(numbers, kind):
+    shapes = {Type.INTEGER: pa.int64(), Type.DATE: pa.date32(), Type.DATETIME: pa.timestamp("us")}
+    bare = pa.array(numbers, pa.int32() if kind is Type.DATE else pa.int64())
+    before, found = columns.FEW_ROWS, []
+    for few in (before, -1):
+        columns.FEW_ROWS = few
+        values, codes = encode(bare.view(shapes[kind]), kind)
+        found.append((values.tolist(), values.dtype, codes.tolist(), codes.dtype))
+    columns.FEW_ROWS = before
+    assert found[0] == found[1]
+
+
 @given(st.lists(st.none() | st.sampled_from([0.0, -0.0, 1.5, -2.0, float("nan")]), max_size=20))
 def test_codes_of_numbers_are_those_of_a_dictionary(numbers):
     array = pa.array(numbers, pa.float64(), from_pandas=False)
