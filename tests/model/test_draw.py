@@ -8,6 +8,7 @@ import pytest
 from shoal.chance.source import Source
 from shoal.errors import UsageError
 from shoal.model.fit import fit
+from shoal.progress import StageProgress
 from tests.model.tables import SIZES, axes, chain, counted, measured, pairs
 
 JOINT = chain()
@@ -24,6 +25,17 @@ def test_no_rows(model):
 
 def test_the_same_seed_gives_the_same_rows(model):
     assert np.array_equal(model.draw(500, Source.seeded(4)), model.draw(500, Source.seeded(4)))
+
+
+def test_the_steps_of_drawing_are_told_with_their_share_and_change_no_row(model):
+    told = []
+    rows = model.draw(500, Source.seeded(4), told.append)
+    assert np.array_equal(rows, model.draw(500, Source.seeded(4)))
+    assert all(isinstance(each, StageProgress) for each in told)
+    names = list(dict.fromkeys(each.name for each in told))
+    assert names[:2] == ["learning what rows are like", "drawing rows"]
+    assert names[-1] == "bringing pairs nearer"
+    assert sum(each.name == "learning what rows are like" for each in told) > 5
 
 
 def test_rows_have_the_tables_of_the_model(model):

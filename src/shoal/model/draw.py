@@ -14,6 +14,7 @@ from shoal.model.divisions import Atoms
 from shoal.model.gibbs import MaximumEntropy, chains_for
 from shoal.model.layout import Layout, layout_of, with_triples
 from shoal.model.measurement import Floats, Ints, Mask
+from shoal.progress import Progress, Stage, report_progress, silent
 
 if TYPE_CHECKING:
     from shoal.model.fit import FittedModel
@@ -31,8 +32,8 @@ AGAIN = 40
 """How often rows that lie in a forbidden box are drawn again."""
 
 
-def draw_rows(model: FittedModel, rows: int, source: Source) -> Ints:
-    """Draw rows of cells; see `FittedModel.draw`."""
+def draw_rows(model: FittedModel, rows: int, source: Source, stage: Stage = silent) -> Ints:
+    """Draw rows of cells; see `FittedModel.draw`. `stage` is told what is done."""
     if rows < 0:
         raise ParameterError("the number of rows to draw", came=rows, allowed="a whole number from 0")
     if rows == 0:
@@ -45,16 +46,18 @@ def draw_rows(model: FittedModel, rows: int, source: Source) -> Ints:
     if len(model.axes) > 2:
         many = chains_for(layout, rows)
         begin = _allowed_rows(model, many, chance)
-        entropy = MaximumEntropy(layout, layout.wanted(model, many), begin, chance)
+        entropy = MaximumEntropy(layout, layout.wanted(model, many), begin, chance, stage)
         codes = entropy.draw(rows)
-        _approach_triples(entropy, layout, wanted, codes, chance)
+        _approach_triples(entropy, layout, wanted, codes, chance, stage)
     else:
         codes = _allowed_rows(model, rows, chance)
-    _approach(layout, wanted, codes, chance, WORK)
+    _approach(layout, wanted, codes, chance, WORK, report_progress(stage, "bringing pairs nearer"))
     return _to_cells(model, codes, chance)
 
 
-def _approach_triples(entropy: MaximumEntropy, layout: Layout, wanted: Floats, codes: Ints, source: Source) -> None:
+def _approach_triples(
+    entropy: MaximumEntropy, layout: Layout, wanted: Floats, codes: Ints, source: Source, stage: Stage
+) -> None:
     """Bring the tables of all triples nearer to what the distribution expects of them, where that is not too much work.
 
     Rows that are drawn independently have an error of chance in every table. That of pairs is taken away at the end anyway; in
@@ -67,16 +70,18 @@ def _approach_triples(entropy: MaximumEntropy, layout: Layout, wanted: Floats, c
     aim[finer.pairs] = wanted[layout.pairs]
     for group in layout.groups:
         aim[finer.values_of(group)] = wanted[layout.values_of(group)]
-    _approach(finer, aim, codes, source, WORK_OF_TRIPLES)
+    _approach(finer, aim, codes, source, WORK_OF_TRIPLES, report_progress(stage, "bringing triples nearer"))
 
 
-def _approach(layout: Layout, wanted: Floats, codes: Ints, source: Source, work: float) -> None:
+def _approach(layout: Layout, wanted: Floats, codes: Ints, source: Source, work: float, report: Progress) -> None:
     """Change single values of the rows while that brings the tables of a layout nearer, with so much work or two sweeps."""
     gaps = layout.count(codes) - wanted
     tables = len(layout.sizes) ** 2 + len(layout.wider.table)
     loop = compile_kernel(improve, improve_plain) if len(codes) * tables > MUCH else improve_plain
     each = len(codes) * layout.additions
-    for _ in range(int(min(SWEEPS, max(2.0, work / each)))):
+    sweeps = int(min(SWEEPS, max(2.0, work / each)))
+    for done in range(sweeps):
+        report(done, sweeps)
         order = source.permutation(len(codes))
         changes = loop(codes, order, layout.sizes, layout.where, gaps, layout.first, layout.closed, *layout.wider)
         if changes <= ENOUGH * len(codes):

@@ -113,18 +113,18 @@ class FittedModel:
             return None
         return inside_of(self.atoms, box, axes)
 
-    def draw(self, rows: int, source: Source) -> Ints:
+    def draw(self, rows: int, source: Source, stage: Stage = silent) -> Ints:
         """Draw rows: for each attribute the number of a cell. Their tables are those of the model, up to rounding.
 
         Rows are those of the maximum entropy that the tables of all pairs, and measured ones of more attributes, allow (`gibbs`),
         which begins with rows of the mixture; then single values are changed as long as that brings these tables nearer to the
         model's. Where the tables are too large for it, rows are as the mixture draws them. Cells within an atom follow the
         attribute's own counts. No row lies in a forbidden box: rows of the mixture that do are drawn again, and no
-        change leads into one.
+        change leads into one. `stage` is told what is done.
 
         Raises     UsageError for fewer than no rows, and where nearly all the model's rows lie in forbidden boxes.
         """
-        return draw_rows(self, rows, source)
+        return draw_rows(self, rows, source, stage)
 
 
 def inside_of(atoms: Sequence[Atoms], box: Box, axes: Sequence[int]) -> Mask:

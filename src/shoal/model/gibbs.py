@@ -20,6 +20,7 @@ from shoal.chance.source import Source
 from shoal.compilation import compile_kernel, takes
 from shoal.model.layout import Layout
 from shoal.model.measurement import Floats, Ints
+from shoal.progress import Stage, each_of, silent
 
 SWEEPS = 30
 LAST_SWEEPS = 4
@@ -127,12 +128,12 @@ class MaximumEntropy:
     `begin` are the rows that chains begin with, and `wanted` is for as many rows.
     """
 
-    def __init__(self, layout: Layout, wanted: Floats, begin: Ints, source: Source) -> None:
-        self._layout, self._source, self._codes = layout, source, begin.copy()
+    def __init__(self, layout: Layout, wanted: Floats, begin: Ints, source: Source, stage: Stage = silent) -> None:
+        self._layout, self._source, self._codes, self._stage = layout, source, begin.copy(), stage
         self._weights = _margins(layout, wanted)
         self._loop = compile_kernel(resample, resample_plain) if self._is_much(len(begin)) else resample_plain
         sums = np.zeros_like(self._weights)
-        for step in range(SWEEPS):
+        for step in each_of(range(SWEEPS), stage, "learning what rows are like"):
             self._sweep(self._codes)
             rate = min(1.0, 2.0 * (1 - step / SWEEPS)) / (len(layout.sizes) - 1)
             self._weights += rate * np.log((wanted + SOFT) / (layout.count(self._codes) + SOFT))
@@ -144,7 +145,7 @@ class MaximumEntropy:
         """Draw rows."""
         taken = np.resize(self._source.permutation(len(self._codes)), rows)
         found = np.ascontiguousarray(self._codes[taken])
-        for _ in range(LAST_SWEEPS):
+        for _ in each_of(range(LAST_SWEEPS), self._stage, "drawing rows"):
             self._sweep(found)
         return found
 
@@ -153,7 +154,7 @@ class MaximumEntropy:
         tables = len(layout.groups) + len(layout.sizes) ** 2
         sweeps = int(np.clip(COUNTED / (len(self._codes) * tables), LEAST_COUNTS, MOST_COUNTS))
         found = np.zeros(layout.entries)
-        for _ in range(sweeps):
+        for _ in each_of(range(sweeps), self._stage, "counting triples"):
             self._sweep(self._codes)
             found += layout.count(self._codes)
         return np.asarray(found * (rows / (sweeps * len(self._codes))))

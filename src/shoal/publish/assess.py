@@ -80,7 +80,7 @@ def assess_release(
     released = (
         masked_table(read, read_masked(opened, masked, schema), aligned=aligned)
         if folder is None
-        else released_table(read, Path(folder))
+        else released_table(read, Path(folder), stage)
     )
     tick()
     held = None if control is None else read.like(opened.scan(control, lenient_schema(schema, wanted)))

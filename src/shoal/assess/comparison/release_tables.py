@@ -29,6 +29,7 @@ from shoal.assess.frame.recoded import RecodedRelease
 from shoal.assess.release.labels import Label
 from shoal.assess.release.load import LoadedRelease, load_any
 from shoal.assess.release.sealed_folder import SealedFolder, reading
+from shoal.assess.release.synthetic import draw_synthetic
 from shoal.assess.release.view import label_texts, read_table, rule_files
 from shoal.chance.source import Source
 from shoal.data.hierarchy.level import GroupLevel
@@ -36,6 +37,7 @@ from shoal.data.schema import Attribute, Schema
 from shoal.data.type import Type
 from shoal.engine.base import Table
 from shoal.errors import ShoalError, UsageError
+from shoal.progress import Stage, silent
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -182,17 +184,17 @@ def _points(kind: Type, cells: pa.ChunkedArray) -> Floats | None:
 # --- a release ----------------------------------------------------------------------------------------------------------
 
 
-def released_table(original: OriginalTable, folder: Path) -> ComparableTable:
-    """What a release says of the original, from its folder alone.
+def released_table(original: OriginalTable, folder: Path, stage: Stage = silent) -> ComparableTable:
+    """What a release says of the original, from its folder alone. `stage` is told what is done.
 
     Raises     UsageError where there is no release, VerificationError where something is not as it was sealed
     """
     sealed = SealedFolder.open(folder)
-    found = _released(original, folder, sealed)
+    found = _released(original, folder, sealed, stage)
     return replace(found, notes=(*found.notes, *_left_out(sealed.certificate)))
 
 
-def _released(original: OriginalTable, folder: Path, sealed: SealedFolder) -> ComparableTable:
+def _released(original: OriginalTable, folder: Path, sealed: SealedFolder, stage: Stage) -> ComparableTable:
     if sealed.certificate.get("method") in RECORDS:
         return _masked_records(original, sealed)
     loaded = load_any(folder)
@@ -202,7 +204,7 @@ def _released(original: OriginalTable, folder: Path, sealed: SealedFolder) -> Co
         return _groups(original, loaded)
     if isinstance(loaded, CentroidRelease):
         return _centroids(original, loaded)
-    return _sampled(original, loaded)
+    return _sampled(original, loaded, stage)
 
 
 def _left_out(certificate: Mapping[str, Any]) -> list[str]:
@@ -304,7 +306,7 @@ def _centroids(original: OriginalTable, loaded: CentroidRelease) -> ComparableTa
     return ComparableTable(apart, "noisy centroids of each column, joined at random", real=False, notes=(note,))
 
 
-def _sampled(original: OriginalTable, loaded: LoadedRelease) -> ComparableTable:
+def _sampled(original: OriginalTable, loaded: LoadedRelease, stage: Stage) -> ComparableTable:
     """One table of sampled rows as it is; several tables, or noisy counts, through the recipient's model of all of them."""
     if loaded.certificate.get("synthetic"):
         table = loaded.synthetic().to_arrow()
@@ -329,15 +331,20 @@ def _sampled(original: OriginalTable, loaded: LoadedRelease) -> ComparableTable:
         if model is None:
             return ComparableTable(columns, "the published rows")
         words = "the published rows and noisy counts beside them"
-        return ComparableTable(columns, words, model=model, drawn=_drawn_rows(original, loaded, model))
+        return ComparableTable(columns, words, model=model, drawn=_drawn_rows(original, loaded, model, stage))
     assert model is not None  # noqa: S101 - there are several tables, or counts
-    return _drawn_rows(original, loaded, model)
+    return _drawn_rows(original, loaded, model, stage)
 
 
-def _drawn_rows(original: OriginalTable, loaded: LoadedRelease, model: RecipientModel) -> ComparableTable:
+def _drawn_rows(original: OriginalTable, loaded: LoadedRelease, model: RecipientModel, stage: Stage) -> ComparableTable:
     """As many rows as the original has, drawn from a model of all tables of a release."""
     with Source.seeded(SEED) as source:
-        drawn = loaded.synthetic(original.table.rows or None, source=source)
+        rows = original.table.rows or None
+        drawn = (
+            draw_synthetic(loaded.fit_counts(stage), rows, source, stage)
+            if loaded.counts
+            else loaded.synthetic(rows, source=source)
+        )
     columns = _drawn_columns(original, drawn, model)
     what = "noisy counts" if loaded.counts else "views"
     note = f"rows are drawn from the recipient's model of all {what}; marginals are the model's own, where it has them"

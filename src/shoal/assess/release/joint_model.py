@@ -38,6 +38,7 @@ from shoal.language.interface import LEVEL
 from shoal.model.fit import FittedModel
 from shoal.model.fit import fit as fit_model
 from shoal.model.measurement import Axis, Measurement
+from shoal.progress import Stage, silent
 
 MOST_VIEW_CELLS = 1_000_000
 """A table of rows with more cells than this is left out of the model."""
@@ -150,9 +151,9 @@ class ConsistentCounts:
             table = np.tensordot(table, own, axes=([0], [0]))
         return np.asarray(table)
 
-    def draw(self, rows: int, source: Source) -> Ints:
-        """Draw synthetic rows: for each attribute the number of an atom of its axis."""
-        codes = self.model.draw(rows, source)
+    def draw(self, rows: int, source: Source, stage: Stage = silent) -> Ints:
+        """Draw synthetic rows: for each attribute the number of an atom of its axis. `stage` is told what is done."""
+        codes = self.model.draw(rows, source, stage)
         places = [np.flatnonzero(self.kept[name]) for name in self.axes]
         return np.stack([own[codes[:, j]] for j, own in enumerate(places)], axis=1)
 
@@ -218,8 +219,8 @@ class ConsistentCounts:
         )  # fmt: skip
 
 
-def fit_joint_model(loaded: LoadedRelease) -> ConsistentCounts:
-    """Fit one model to all tables of counts, and to the tables of rows that are cross tables."""
+def fit_joint_model(loaded: LoadedRelease, stage: Stage = silent) -> ConsistentCounts:
+    """Fit one model to all tables of counts, and to the tables of rows that are cross tables. `stage` is told what is done."""
     views = [view for view in loaded.views if _is_cross_table(view)] if not loaded.was_sampled_before else []
     columns = [*(table.columns for table in loaded.counts), *(view.columns for view in views)]
     names = tuple(dict.fromkeys(name for own in columns for name in own))
@@ -233,6 +234,7 @@ def fit_joint_model(loaded: LoadedRelease) -> ConsistentCounts:
             of_counts,
             source=source.stream("counts"),
             forbidden=_forbidden(loaded, axes, kept, counted),
+            stage=stage,
         )
         found = ConsistentCounts(loaded, first, {name: axes[name] for name in counted}, kept)
         if views:
@@ -243,6 +245,7 @@ def fit_joint_model(loaded: LoadedRelease) -> ConsistentCounts:
                 source=source.stream("rows and counts"),
                 start=first if names == counted else None,
                 forbidden=_forbidden(loaded, axes, kept, names),
+                stage=stage,
             )
             found = ConsistentCounts(loaded, whole, axes, kept)
     return found

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from shoal.assess.release.synthetic import PublishedSyntheticTable, SyntheticTable
     from shoal.chance.source import Source
     from shoal.data.schema import Schema
+    from shoal.progress import Stage
 
 PublishedTable = PublishedView | PublishedCountTable
 METHODS = ("safe-k", "noisy-counts", "synthetic", "sample")
@@ -228,6 +229,14 @@ class LoadedRelease(QueryInterface):
 
     def consistent_counts(self) -> ConsistentCounts:
         """Fit one model to all tables of a release with noisy counts; it is fitted once."""
+        return self._model
+
+    def fit_counts(self, stage: Stage) -> ConsistentCounts:
+        """Fit the model of `consistent_counts`, unless it was fitted before, and tell `stage` what is done."""
+        if "_model" not in self.__dict__:
+            from shoal.assess.release.joint_model import fit_joint_model
+
+            self.__dict__["_model"] = fit_joint_model(self, stage)
         return self._model
 
     @cached_property

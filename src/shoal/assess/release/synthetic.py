@@ -29,6 +29,7 @@ from shoal.chance.source import Source
 from shoal.data.type import Type, point
 from shoal.errors import ParameterError, UsageError, VerificationError, visible
 from shoal.files.write import write
+from shoal.progress import Stage, silent
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -179,11 +180,16 @@ def _read_rows(
     )
 
 
-def draw_synthetic(counts: ConsistentCounts, rows: int | None, source: Source | None) -> SyntheticTable:
-    """Draw so many synthetic rows from the model of all tables; as many as the estimated number of records by default."""
+def draw_synthetic(
+    counts: ConsistentCounts, rows: int | None, source: Source | None, stage: Stage = silent
+) -> SyntheticTable:
+    """Draw so many synthetic rows from the model of all tables; as many as the estimated number of records by default.
+
+    `stage` is told what is done.
+    """
     many = _rows(counts.total, rows)
     with Source.secure() if source is None else source.stream("synthetic") as chance:
-        codes = counts.draw(many, chance)
+        codes = counts.draw(many, chance, stage)
         order = chance.stream("order").permutation(many)  # so that the first rows are like the others
     labels = {name: axis.names for name, axis in counts.axes.items()}
     return SyntheticTable(

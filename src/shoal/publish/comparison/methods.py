@@ -503,7 +503,7 @@ class _Trial:
                 cpu, rows, notes = self._write(found, place / "release", source, own)
                 ticks()
                 own("reading the release")
-                released = released_table(self.original, place / "release")
+                released = released_table(self.original, place / "release", own)
                 assessment = self._assess(released, ticks, own)
             notes += tuple(f"the column '{each}' is not in it" for each in assessment.utility.lost_columns)
             return replace(outcome, rows=rows, measured_on=released.words, cpu=cpu, assessment=assessment, notes=notes)
