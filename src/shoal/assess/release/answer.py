@@ -279,14 +279,17 @@ def marginal(
     covers_view = set(attributes) == set(view.columns)
     if covers_view:
         low[single] = lower_bound_published(inside[single], view.k, view.beta, risk / 2)
-    # As in `count_rows`: where the total bounds every cell too, the risk of the upper end is divided in three.
     told = tells_total(loaded) and bounded_by_total(loaded, [view]) and not covers_view
     by_total = told or not np.isfinite(most).all()
-    high = upper_bound(most, view.beta, risk / 4 if by_total else risk / 2)
-    if by_total:
-        everybody = total_bounds(loaded, risk / 8)[1]
-        beyond = everybody - lower_bound(float(counts.sum()) - np.rint(seen), view.beta, risk * 3 / 16)
-        high = np.maximum(np.minimum(high, beyond), value)
+    elsewhere = float(counts.sum()) - np.rint(seen)
+    if told:  # every cell is bounded in both ways, and the risk divided as in `count_rows`
+        beyond = total_bounds(loaded, risk / 8)[1] - lower_bound(elsewhere, view.beta, risk * 3 / 16)
+        high = np.minimum(upper_bound(most, view.beta, risk / 4), np.maximum(beyond, value))
+    else:
+        high = upper_bound(most, view.beta, risk / 2)
+        if by_total:  # no bound from the view itself: all records without those that were surely outside the cell
+            beyond = total_bounds(loaded, risk / 2)[1] - lower_bound(elsewhere, view.beta, risk / 4)
+            high = np.where(np.isfinite(high), high, np.maximum(beyond, value))
     return MarginalEstimate(
         tuple(attributes),
         tuple(own.names for own in axes),
