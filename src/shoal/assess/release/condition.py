@@ -5,6 +5,7 @@
 {"age": (40, 65), "sex": "female"}                     from 40 up to, but not including, 65; and female
 {"diagnosis": {"A11", "A12"}}                          one of several
 {"age": (65, None)}, {"age": None}                     no upper end; missing
+{"region@1": "North"}                                  a label of this level of the hierarchy
 {"size": 3}, {"size": "3-9"}, {"size": "39"}           a number is a value; a text that the table shows is that label
 {"drug": {"label": "A"}}, {"drug": {"value": "A"}}     where a text is both: as the table shows it; the value alone
 [{"age": (65, None)}, {"department": "Oncology"}]      one or the other, or both
@@ -15,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial, reduce
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
@@ -30,9 +32,11 @@ from shoal.data.schema import Schema
 from shoal.data.type import point, spell, value_at
 from shoal.errors import PolicyError, UsageError
 from shoal.guarantee.rounding import exact
+from shoal.language.condition.plain import values_of_entry
 from shoal.language.condition.predicate import Atom, Node, Predicate
 from shoal.language.condition.ranks import DoubleRanks, ListedRanks, double_at
 from shoal.language.condition.sets import RankSet, TextSet, ValueSet
+from shoal.policy.text.problem import nearest
 
 Where = str | Mapping[str, Any] | Sequence[Mapping[str, Any]]
 Condition = list[dict[str, Label]]
@@ -61,7 +65,24 @@ def condition(loaded: LoadedRelease, where: Where) -> Condition:
         )
     if not given:
         raise UsageError("the list of conditions is empty", fix="give at least one mapping; {} is everything")
-    return [{str(name): _condition_label(loaded, str(name), value) for name, value in each.items()} for each in given]
+    return [
+        reduce(partial(_join, loaded), (_entry(loaded, name, value) for name, value in each.items()), {})
+        for each in given
+    ]
+
+
+def _entry(loaded: LoadedRelease, name: object, value: object) -> dict[str, Label]:
+    """One entry of a mapping: an attribute as the tables show it, or `region@1` as the policy's hierarchy has it."""
+    written = str(name)
+    bare, at, _ = written.rpartition("@")
+    if at and loaded.schema is not None and written not in loaded.attributes and bare in loaded.attributes:
+        return {bare: label_of_values(values_of_entry(loaded.schema, written, value))}
+    return {written: _condition_label(loaded, written, value)}
+
+
+def _join(loaded: LoadedRelease, one: dict[str, Label], other: dict[str, Label]) -> dict[str, Label]:
+    """Both entries; of one attribute, such as region and region@1, the values that both allow."""
+    return both(loaded, [one], [other])[0] if one.keys() & other.keys() else {**one, **other}
 
 
 def _condition_label(loaded: LoadedRelease, name: str, value: object) -> Label:
@@ -187,8 +208,11 @@ def _unknown(name: str, meanings: Sequence[Meaning], text: str) -> UsageError:
     if covering is None and not numeric:
         covering = next((label.text for label in labels if label.everything), None)
     if covering is None:
+        words = [label.text for label in labels] + sorted({one for label in labels for one in label.values})
+        close = None if numeric else nearest(text, words)
+        listed = None if close else _allowed_words(meanings)
         return UsageError(
-            f"attribute '{name}': neither a declared value nor a label", came=text, allowed=_allowed_words(meanings)
+            f"attribute '{name}': neither a declared value nor a label", came=text, allowed=listed, fix=close
         )
     return UsageError(
         f"attribute '{name}': no label stands for this value alone, and the release does not list the declared values",

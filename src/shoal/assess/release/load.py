@@ -29,6 +29,7 @@ from shoal.data.archive import UnpackedRelease, is_archive
 from shoal.errors import UsageError, VerificationError, visible
 from shoal.language.interface import LEVEL, PriceTerms, QueryInterface
 from shoal.language.result import FrameKind, Result
+from shoal.policy.text.problem import nearest
 
 if TYPE_CHECKING:
     from shoal.assess.frame.centroids import CentroidRelease
@@ -152,7 +153,9 @@ class LoadedRelease(QueryInterface):
         """Give the tables that hold all these attributes, if there are any; UsageError for a name that no attribute has."""
         unknown = [name for name in attributes if name not in self.attributes]
         if unknown:
-            raise UsageError("no published attribute of this name", came=unknown[0], allowed=_few(self.attributes))
+            close = nearest(unknown[0], self.attributes)
+            listed = None if close else _few(self.attributes)
+            raise UsageError("no published attribute of this name", came=unknown[0], allowed=listed, fix=close)
         return tuple(table for table in self.tables if set(attributes) <= set(table.columns))
 
     def covering(self, attributes: Sequence[str]) -> tuple[PublishedTable, ...]:

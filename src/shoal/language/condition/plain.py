@@ -65,7 +65,7 @@ def read_condition(where: Where | None, schema: Schema) -> Predicate:
         )
     if not given:
         raise UsageError("the list of conditions is empty", fix="give at least one mapping; {} is everything")
-    return Predicate.of_sets([[_values(schema, name, value) for name, value in each.items()] for each in given])
+    return Predicate.of_sets([[values_of_entry(schema, name, value) for name, value in each.items()] for each in given])
 
 
 def condition_text(where: Where | None, schema: Schema) -> str | None:
@@ -77,7 +77,7 @@ def condition_text(where: Where | None, schema: Schema) -> str | None:
     return None if found.always else found.canonical()
 
 
-def _values(schema: Schema, name: object, value: object) -> ValueSet:
+def values_of_entry(schema: Schema, name: object, value: object) -> ValueSet:
     """The values of one attribute that an entry of a mapping allows."""
     if not isinstance(name, str):
         raise UsageError("an attribute is named by a text", came=excerpt(name))

@@ -92,6 +92,33 @@ def test_a_ratio_whose_divisor_can_be_negative_is_refused_and_one_of_nobody_has_
     assert (nobody.value, nobody.low, nobody.high) == (None, float("-inf"), float("inf"))
 
 
+def test_plain_values_name_levels_as_a_session_does_and_labels_as_the_tables_do(received):
+    first, *_ = received.known_schema["age"].hierarchy.labels(4)
+    by_text, by_value = received.count(f"age@4 = '{first}'"), received.count({"age@4": first})
+    assert (by_text.value, by_text.low, by_text.question) == (by_value.value, by_value.low, by_value.question)
+    both = received.count({"age@4": first, "age": (10, None)})
+    assert both.value == received.count(f"age@4 = '{first}' and age >= 10").value
+    for wrong, said in (
+        ({"age@9": first}, "no such level"),
+        ({"agee": 3}, "got agee; did you mean 'age'"),
+        ({"sex": "femal"}, "got femal; did you mean 'female'"),
+        ({"age": 500}, "neither a declared value nor a label; got 500; allowed"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            received.count(wrong)
+
+
+def test_a_label_that_only_a_tree_has_names_its_values(tmp_path):
+    policy = shoal.Policy.load(write_policy(tmp_path))
+    data = write_visits(tmp_path / "visits.csv", 6_000, seed=3)
+    shoal.release(policy, data, tmp_path / "r", ledger=tmp_path / "l.sqlite", new_ledger=True, report=False)
+    loaded = shoal.load(tmp_path / "r", verify=False)
+    for name in ("region", "department", "insurance", "diagnosis"):
+        for label in loaded.meanings(name)[0].labels:
+            found = loaded.count({name: label.text})
+            assert found.low <= found.value <= found.high
+
+
 def test_ratios_of_sums_counts_and_conditions(received):
     days = received.ratio("stay", "age")
     assert days.low <= days.value <= days.high

@@ -74,7 +74,10 @@ def _in_words(loaded: LoadedRelease, name: str, given: Any) -> Any:
     written = isinstance(given, Mapping | list) and name in ("where", "numerator", "denominator")
     if loaded.schema is None or given is None or not (written or (name == "where" and isinstance(given, str))):
         return given or None
-    return condition_text(given, loaded.schema)
+    try:
+        return condition_text(given, loaded.schema)
+    except UsageError:
+        return given  # it names a label that only the tables have, such as a union of values
 
 
 def _end(end: float, shown: Callable[[float], Any]) -> Any:
