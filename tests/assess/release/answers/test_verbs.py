@@ -13,7 +13,7 @@ from shoal.assess.release.load import load
 from shoal.datasets.visits import write_policy, write_visits
 from shoal.errors import ParameterError, UsageError
 from shoal.language.interface import LEVEL
-from tests.assess.release.released import cuts, keep, write_release
+from tests.assess.release.released import add_counts, cuts, keep, write_release
 
 pytestmark = pytest.mark.slow
 
@@ -90,6 +90,27 @@ def test_a_ratio_whose_divisor_can_be_negative_is_refused_and_one_of_nobody_has_
     assert women.low <= -100 <= women.value <= -1 <= women.high
     nobody = loaded.ratio("change", {"change": (50, None)})
     assert (nobody.value, nobody.low, nobody.high) == (None, float("-inf"), float("inf"))
+
+
+def test_means_of_noisy_counts_are_not_pulled_to_where_nobody_is(tmp_path):
+    rng = np.random.default_rng(7)
+    stays = np.zeros(366, dtype=int)
+    stays[:8] = 1000  # all others are empty, and half of their noise is above 0
+    truth, sigma, off = 3.5, 4, []
+    for run in range(12):
+        shown = np.rint(stays + sigma * rng.standard_normal(366)).astype(int)
+        rule = cuts("stay", range(1, 366), 0, 365)
+        off.append(load(add_counts(tmp_path / f"{run}", {"s": ([rule], shown)}, str(sigma))).mean("stay").value - truth)
+    clipped = (np.arange(366) @ np.maximum(shown, 0)) / np.maximum(shown, 0).sum() - truth
+    assert clipped > 8
+    assert abs(np.mean(off)) < clipped / 2
+
+
+def test_bounds_that_leave_nothing_are_refused_as_in_a_session(received):
+    with pytest.raises(ParameterError, match="the bounds of 'stay' leave nothing of its values; got 400, 500"):
+        received.mean("stay", bounds=(400, 500))
+    wide = received.mean("stay", bounds=(-5, 1000))
+    assert wide.low <= wide.value <= wide.high
 
 
 def test_plain_values_name_levels_as_a_session_does_and_labels_as_the_tables_do(received):

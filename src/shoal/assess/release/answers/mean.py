@@ -10,7 +10,8 @@ alone, of a known distribution, and an m is excluded where the sum is larger tha
 (Fieller). A cell that lies across the condition, or that may hold missing values, enters at its worst: with min(x − m, 0), and no
 negative count.
 
-The estimate puts the records of a label at its middle, the records of a model at the middle of each piece of the domain. It is
+The estimate puts the records of a label at its middle, the records of a model at the middle of each piece of the domain. Noisy
+counts are first replaced by the nearest ones that are not negative and have their sum. It is
 NaN where nothing published says that there is any record; the interval holds all the same.
 """
 
@@ -18,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from math import isnan, log, nan, sqrt
 from typing import Self
 
@@ -57,12 +57,16 @@ from shoal.assess.release.noisy_counts import PublishedCountTable
 from shoal.assess.release.view import PublishedView
 from shoal.data.type import Type
 from shoal.errors import UsageError
+from shoal.model.shrinkage import project
 
 ROWS = (
     "records at the middles of their labels; the interval holds for any numbers inside the labels and the declared domain: "
     "products of the sampled values, of independent samples, each unpublished cell hiding 0 to k - 1 sampled records"
 )
-NOISY = "noisy counts at the middles of their labels; bounds of the exact noise, and any numbers inside the labels; pointwise"
+NOISY = (
+    "noisy counts, as the nearest that are not negative with their sum, at the middles of their labels; bounds of the exact "
+    "noise, and any numbers inside the labels; pointwise"
+)
 SUM = "the mean's interval times that of the number of records with a value, each at half the risk (Bonferroni)"
 _STEPS = 60
 
@@ -96,10 +100,11 @@ def sum_of(loaded: LoadedRelease, attribute: str, where: Where, level: float, bo
     return Estimate(value, low, high, level, middle.view, f"{SUM}; {middle.method}", loaded.records)
 
 
-def lowest(loaded: LoadedRelease, attribute: str) -> Fraction:
-    """The lowest number that an attribute may have; UsageError for one without bounds."""
-    ((low, _),) = _number(loaded, attribute).spans
-    return Fraction(0) if low is None else low
+def number_ends(loaded: LoadedRelease, attribute: str) -> tuple[float, float]:
+    """The lowest and the highest number that an attribute may have; UsageError for one without bounds."""
+    ((low, high),) = _number(loaded, attribute).spans
+    step = 1 if loaded.meanings(attribute)[0].type.discrete else 0
+    return float(low or 0), float((high or 0) - step)
 
 
 def _number(loaded: LoadedRelease, attribute: str) -> Label:
@@ -149,9 +154,8 @@ class BoundedMean:
     @classmethod
     def of(cls, loaded: LoadedRelease, attribute: str, wanted: Condition, bounds: Bounds | None = None) -> Self:
         """A mean of an attribute under a condition; UsageError for an attribute without bounds of its own."""
-        ((low, high),) = _number(loaded, attribute).spans
         step = 1 if loaded.meanings(attribute)[0].type.discrete else 0
-        start, end = (float(low or 0), float((high or 0) - step)) if bounds is None else bounds
+        start, end = number_ends(loaded, attribute) if bounds is None else bounds
         axes = condition_axes(loaded, [{attribute: Label(attribute, everything=True)}, *wanted])
         return cls(loaded, attribute, wanted, axes, start, max(end - start, 1e-300), float(step))
 
@@ -319,7 +323,9 @@ class BoundedMean:
 
         low = lower(spread(ends.low))
         high = max(low, 1 - lower(spread(1 - ends.high)))
-        inner = np.maximum(counts, 0) * share * spread(ends.some)
+        # Counts that were cut off at 0 would add noise wherever there is nobody, at any distance from the mean.
+        kept = project(counts.ravel(), np.full(counts.size, deviation**2), max(float(counts.sum()), 1.0))
+        inner = kept.reshape(counts.shape) * share * spread(ends.some)
         value = _middle([(float((inner * spread(ends.middle)).sum()), float(inner.sum()))])
         return self._estimate(value, low, high, level, table.name, NOISY)
 

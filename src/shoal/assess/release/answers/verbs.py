@@ -8,7 +8,7 @@ from math import inf, isfinite, isnan, nan, prod
 from typing import Any
 
 from shoal.assess.release.answer import count, odds_ratio, ratio, total
-from shoal.assess.release.answers.mean import Bounds, lowest, mean, sum_of
+from shoal.assess.release.answers.mean import Bounds, mean, number_ends, sum_of
 from shoal.assess.release.answers.quantile import quantile
 from shoal.assess.release.answers.variance import variance
 from shoal.assess.release.condition import Condition, Where, both, condition, label_of_values
@@ -115,6 +115,12 @@ def _of_attribute(
 ) -> Callable[[LoadedRelease, Mapping[str, Any], float], Estimator]:
     def make(loaded: LoadedRelease, options: Mapping[str, Any], level: float) -> Estimator:
         name, bounds = _attribute(loaded, options["attribute"]), _bounds(options.get("bounds"))
+        if bounds is not None and not (bounds[0] < (ends := number_ends(loaded, name))[1] and ends[0] < bounds[1]):
+            raise ParameterError(
+                f"the bounds of '{name}' leave nothing of its values",
+                came=f"{bounds[0]:g}, {bounds[1]:g}",
+                allowed=f"low < high, within {ends[0]:g}..{ends[1]:g}",
+            )
         return lambda wanted: (estimator(loaded, name, wanted, level, bounds), _number)
 
     return make
@@ -139,10 +145,10 @@ def _ratio(loaded: LoadedRelease, options: Mapping[str, Any], level: float) -> E
     part = None if _is_attribute(loaded, above) else condition(loaded, above)
     if part is not None and below is None:
         return lambda wanted: (ratio(loaded, part, wanted, level), _number)
-    if isinstance(below, str) and _is_attribute(loaded, below) and (least := lowest(loaded, below)) < 0:
+    if isinstance(below, str) and _is_attribute(loaded, below) and (least := number_ends(loaded, below)[0]) < 0:
         raise UsageError(
             "a ratio whose divisor can be negative",
-            came=f"{below}, from {least} up",
+            came=f"{below}, from {least:g} up",
             allowed="a condition, whose records are counted, or an attribute that is never below 0",
         )
     each = 1 - risk_of(level) / 2
