@@ -104,6 +104,11 @@ def _parse(text: object) -> exp.Select:
     table = tree.args.get("from") or tree.args.get("from_")
     if table is None or not _is(table.this, "Table") or table.this.args.get("joins"):
         raise _refused("SELECT without one table" if table is None else "subquery or several tables")
+    # What else stands with the table's name, such as TABLESAMPLE or PIVOT, would change which rows are meant.
+    more = [key for key, value in table.this.args.items() if value and key not in ("this", "db", "catalog", "alias")]
+    alias = table.this.args.get("alias")
+    if more or not _is(table.this.this, "Identifier") or (alias is not None and alias.args.get("columns")):
+        raise _refused(f"more than the name of a table: {table.this.sql()}")
     return tree
 
 
