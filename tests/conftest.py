@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import gate
+from tests.spark import spark_first
 
 # No deadlines: a machine with two shared cores makes them a source of noise, not of news.
 settings.register_profile("default", max_examples=40, deadline=None, print_blob=True)
@@ -89,7 +90,8 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what takes minutes unless asked: it is deselected, not skipped, because nobody chose it."""
+    """Begin with Spark. Leave out what takes minutes unless asked: it is deselected, not skipped, because nobody chose it."""
+    items[:] = spark_first(items)
     if config.getoption("--run-slow"):
         return
     config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])

@@ -169,7 +169,7 @@ def _refuse_master(master: str) -> None:
     raise UsageError(
         "the master of Spark does not answer",
         came=master,
-        fix="check the address and that the master runs; nothing was read or charged",
+        fix="check the address and that the master runs; nothing was read",
     )
 
 
