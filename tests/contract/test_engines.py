@@ -276,8 +276,11 @@ def test_attach_adds_or_replaces_a_column(table):
     replaced = table.attach("town", np.array(list("abcdefg")))
     assert replaced.columns == NAMES
     assert plain(replaced.collect(["town"])["town"]) == list("abcdefg")
-    with pytest.raises(UsageError, match="another length"):
-        table.attach("score", np.zeros(6))
+    same = table.keep(every_third).attach("town", np.broadcast_to(np.int64(4), 3))
+    assert (plain(same.collect(["town"])["town"]), same.types["town"]) == ([4, 4, 4], Type.INTEGER)
+    for short in (np.zeros(6), np.broadcast_to(np.int64(4), 6)):
+        with pytest.raises(UsageError, match="another length"):
+            table.attach("score", short)
     with pytest.raises(UsageError, match="objects that are not all text"):
         table.attach("score", np.array([{}, 1, 2, 3, 4, 5, 6], dtype=object))
 

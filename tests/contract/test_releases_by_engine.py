@@ -34,6 +34,7 @@ attributes:
 release: {release}
 """
 SAFE = "method: safe-k, epsilon: 1, delta: 1e-4, sampling: {beta: 0.5}"
+COARSE = "{levels: {age: 2, region: 1, income: 2}}"
 REPLACED = {"neighbours": "replace_one"}
 WHOLE = {**REPLACED, "missing": "refuse"}
 CENTROIDS = f"{{{{method: dp-microaggregation, epsilon: 5, rows: {ROWS}, k: 60, {{}}}}}}"
@@ -53,6 +54,10 @@ METHODS = {
         REPLACED,
     ),
     "insensitive clusters of one order": (CENTROIDS.format("grouping: insensitive, corners: 1"), WHOLE),
+    "a plain sample without rare values": (
+        f"{{method: sample, epsilon: 0.9, delta: 0.1, recoding: {COARSE}, rare: drop, rare_below: 40}}",
+        REPLACED,
+    ),
     "ranks of one row of each person": (
         CENTROIDS.format("grouping: ranking").replace(str(ROWS), "600"),
         {**WHOLE, "unit": "{column: person, max_rows: 1}", "sex": "drop", "region": "drop"},
@@ -131,12 +136,13 @@ NEVER = {
     "k-anonymity, k: 5": "",
     f"dp-microaggregation, epsilon: 5, rows: {ROWS}, k: 60, grouping: insensitive, corners: 4": "several corners in turn",
     "dp-microaggregation, epsilon: 5, grouping: boxes": "the tree of boxes",
+    "sample, epsilon: 0.9, delta: 0.1, recoding: {levels: {age: 2, region: 1}}, rare: replace": "drawn among all others",
 }
 
 
 @pytest.mark.parametrize("method", NEVER)
 def test_a_method_that_needs_all_records_in_one_memory_says_that_it_never_runs_on_spark(method, people, tmp_path):
-    changes = {**USUAL, **(WHOLE if "corners" in method else {"missing": "refuse"})}
+    changes = {**USUAL, **(WHOLE if "corners" in method else REPLACED if "sample" in method else {"missing": "refuse"})}
     policy = Policy.parse(HEAD.format(**changes, release=f"{{method: {method}}}"))
     with (
         Ledger(str(tmp_path / "ledger.sqlite")) as ledger,
@@ -146,3 +152,15 @@ def test_a_method_that_needs_all_records_in_one_memory_says_that_it_never_runs_o
     ):
         release(plan(policy), people, tmp_path / "out", ledger=ledger, engine=SPARK)
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("out")] == []
+
+
+def test_treatments_never_run_on_spark_and_say_so_before_anything_is_read_or_charged(people, tmp_path):
+    text = HEAD.format(**{**USUAL, "release": METHODS["fixed levels"][0]}) + "treatments: [{top: {age: 85}}]\n"
+    with (
+        Ledger(str(tmp_path / "ledger.sqlite")) as ledger,
+        pytest.raises(
+            UsageError,
+            match=r"treatments never run on spark, because .*one memory; got treatments: .*nothing was charged",
+        ),
+    ):
+        release(plan(Policy.parse(text)), people, tmp_path / "out", ledger=ledger, engine=SPARK)

@@ -220,7 +220,10 @@ class Table(Protocol):
         """Give columns as arrays in row order; a column with missing values is a masked array."""
 
     def attach(self, name: str, values: Array) -> Table:
-        """Add a column, given in row order; a column of the same name is replaced where it stands."""
+        """Add a column, given in row order; a column of the same name is replaced where it stands.
+
+        One value for every row, as `numpy.broadcast_to` gives it, may be added without a number for each row.
+        """
 
     def select(self, columns: Sequence[str]) -> Table:
         """Keep these columns only, in this order."""

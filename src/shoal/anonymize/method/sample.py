@@ -278,7 +278,7 @@ class PlainSample:
             )
         if self.rare == "drop":
             # With one column more, equal rows can be told apart, and rows keep their numbers.
-            numbered = labelled.attach(_unused(labelled), np.zeros(labelled.rows(), dtype=np.int64))
+            numbered = labelled.attach(_unused(labelled), np.broadcast_to(np.int64(0), labelled.rows()))
             return numbered.suppress_below(labelled.columns, self.below), self.scheme, common
         replaced, sizes = _replace(labelled, self.below, source)
         return replaced, self.scheme, sizes

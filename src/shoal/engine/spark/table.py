@@ -411,11 +411,14 @@ class SparkTable:
     def attach(self, name: str, values: Array) -> Table:
         import pyarrow as pa
 
-        column, held = column_of(name, values)
         table = self._with_numbers()
         rows = table.rows()
-        if len(held) != rows:
-            raise UsageError("the new column has another length", came=len(held), allowed=f"{rows}, one for each row")
+        if len(values) != rows:
+            raise UsageError("the new column has another length", came=len(values), allowed=f"{rows}, one for each row")
+        if rows and values.strides == (0,) and values.dtype.kind == "i" and not np.ma.isMaskedArray(values):
+            column, _ = column_of(name, values[:1])  # one number for every row: none of them comes from here
+            return table._with(table.frame, column, F.lit(int(values[0])).cast("bigint"))
+        column, held = column_of(name, values)
         carried = held.cast(sql.ARROW_TYPES.get(column.type, held.type))
         given = from_arrow(self.input.connection.session, pa.table({"p": pa.array(np.arange(rows)), "v": carried}))
         numbered = table.frame.withColumn("p", F.col("r")) if table.dense else table._ranked(["r"], "p")

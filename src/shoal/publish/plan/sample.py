@@ -109,6 +109,16 @@ class SamplePlan(Plan):
         self.method.check(schema)
 
     @property
+    def one_memory(self) -> str | None:
+        """Rare values are counted, dropped and generalized by the engine; a replaced one takes its place in a whole column."""
+        if self.method.rare != "replace":
+            return None
+        return (
+            "each row with a rare value takes that of a row which is drawn among all others, in one memory (rare: drop, "
+            "generalize, keep and refuse run there)"
+        )
+
+    @property
     def claims(self) -> tuple[Claim, ...]:
         return self.method.claims(tuned=self.tuning)
 

@@ -432,13 +432,24 @@ def _unfinished(what: str, error: Exception) -> str:
 
 
 def _refuse_engine(plan: Plan, engine: Engine) -> None:
-    """Raise where a method needs all records in one memory and the engine has them on many machines."""
-    if not engine.is_local and plan.one_memory is not None:
+    """Raise where a step needs all records in one memory and the engine has them on many machines."""
+    if engine.is_local:
+        return
+    asked = plan.policy.model.release
+    fix = "run it with --engine duckdb on a machine that holds the table; nothing was charged"
+    if plan.one_memory is not None:
         raise UsageError(
             f"this method never runs on {engine.name}, because {plan.one_memory}",
-            came=f"method {plan.policy.model.release.method if plan.policy.model.release is not None else 'none'}",
+            came=f"method {asked.method if asked is not None else 'none'}",
             allowed="safe-k, views and noisy counts, synthetic, sample; dp-microaggregation by a single order",
-            fix="run it with --engine duckdb on a machine that holds the table; nothing was charged",
+            fix=fix,
+        )
+    if plan.treatments:
+        raise UsageError(
+            f"treatments never run on {engine.name}, because their draws and changes are made for whole columns in one memory",
+            came=f"treatments: {', '.join(each.kind for each in plan.treatments)}",
+            allowed="a policy without treatments",
+            fix=fix,
         )
 
 
