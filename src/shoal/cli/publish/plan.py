@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 MOST_VIEWS = 12
 """Narrow tables that are listed one by one; of more, those that are alike have one line."""
 UNSEEN_LEDGER = (
-    "a plan reads no ledger. If the table was looked at before (a draft, a check, a dry run), the certificate of a release "
-    "says so, and not that the plan was fixed before the data were seen"
+    "a plan reads no ledger: looks at the table before it (a draft, a check) are told by the certificate of a release"
 )
 WIDTH = 110
 """The longest line of the numbers of a plan; what they mean goes on in the next."""

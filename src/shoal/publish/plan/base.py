@@ -322,10 +322,11 @@ class Plan(ABC):
         if self.policy.model.release is None or self.policy.model.release.method is not None:
             return []
         columns, asked = len(self.schema.published), self.policy.release
-        what = "one wide table" if asked is None or asked.has_rows else "noisy counts of pairs of columns"
+        wide = asked is None or asked.has_rows
+        what, verb = ("one table", "is") if wide else ("noisy counts of all pairs", "are")
         said = (
-            f"The policy does not say what to publish. For {columns:,} columns that is {what} (one wide table of up to "
-            f"{MOST_COLUMNS} columns, noisy counts of more); `shoal plan --compare` shows what the other ways would give."
+            f"The policy names no method: {what} of its {columns:,} columns {verb} published (one table of up to "
+            f"{MOST_COLUMNS} columns, noisy counts of more). `shoal plan --compare` shows what other ways give."
         )
         return [said]
 

@@ -62,7 +62,7 @@ NUMBERS = ("count", "low", "high")
 STEPS = 7
 """Steps of the search for what rows take beside counts; the last one that fits is taken."""
 
-_MERGED = "; the fewer rows there are, the more cells are put together"
+_MERGED = ", and more cells are put together"
 """What is added where small cells are put together."""
 
 Box = tuple[tuple[bool, ...] | None, ...]
@@ -407,7 +407,7 @@ class NoisyCountsPlan(Plan):
         if rows is None:
             said = (
                 f"A count may be off by {width:,}, and {table}: its average cell holds as many rows from {width * cells:,} rows "
-                f"on. In a smaller one the average count is below its error, and far below it is mostly noise{put_together}."
+                f"on; of far fewer most counts are mostly noise{put_together}."
             )
             return NoiseBeside(None, said + nearer)
         average = rows / cells
@@ -433,11 +433,11 @@ class NoisyCountsPlan(Plan):
             return []
         listed = ", ".join(f"'{own.name}' ({len(own):,})" for own in many[:5]) + (", …" if len(many) > 5 else "")
         said = (
-            f"Attributes with more than {MANY_CELLS:,} declared cells: {listed}. Each of their counts has the noise of a table "
-            "of one attribute, most of their cells are small beside it, and wider tables count them in few bins."
+            f"Attributes with more than {MANY_CELLS:,} declared cells: {listed}. Most of their cells are small beside the noise, "
+            "and wider tables count them in few bins."
         )
         if any(own.attribute.hierarchy is not None for own in many):
-            said += " Where single values are not needed, take a coarser level (`recoding: {levels: ...}`)."
+            said += " Take a coarser level where single values are not needed (`recoding: {levels: ...}`)."
         return [said]
 
     def page_fields(self, choices: list[FrontierPoint] | None) -> dict[str, Any]:  # noqa: ARG002 - a wide table's
