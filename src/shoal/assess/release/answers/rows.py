@@ -26,6 +26,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shoal.assess.release.answers.noisy import first_stage, noisy_count
+from shoal.assess.release.answers.noisy_total import NoisyTotal
 from shoal.assess.release.answers.pooling import (
     SampledBounds,
     leading_sizes,
@@ -140,8 +141,9 @@ def total_words(loaded: LoadedRelease, views: Sequence[PublishedView]) -> str:
 
 
 def _published_total(loaded: LoadedRelease, risk: float) -> tuple[float, float]:
-    if loaded.noisy_total is not None:
-        return loaded.noisy_total.bounds(risk)
+    stated: NoisyTotal | None = loaded.noisy_total
+    if stated is not None:
+        return stated.bounds(risk)
     found = noisy_count(loaded, EVERYTHING, first_stage(loaded.counts), risk)
     return found.low, found.high
 
