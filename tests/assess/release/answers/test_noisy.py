@@ -213,3 +213,58 @@ def test_attributes_that_no_rows_hold_are_counted(tmp_path):
     assert loaded.marginal("a0", "a2").view == "a0-a2"
     with pytest.raises(UsageError, match="no published attribute"):
         loaded.count({"a9": "v01"})
+
+
+# --- means from two stages ----------------------------------------------------------------------------------------------
+
+STAYS = np.concatenate([np.arange(0, 10).repeat([300, 500, 400, 250, 150, 80, 60, 40, 20, 10]), [14, 19, 33]])
+"""Days of 1,813 people, of whom hardly anyone stays ten."""
+
+
+def stays(edges, last=365):
+    """Days alone in declared cells, and with two attributes in intervals, as counts put together by the first would be."""
+    who = np.arange(len(STAYS)) % 2
+    bins = np.digitize(np.minimum(STAYS, last), edges)
+    pair = np.stack([np.bincount(bins[who == one], minlength=len(edges) + 1) for one in (0, 1)], axis=1)
+    alone = cuts("stay", range(1, last + 1), 0, last)
+    wide = cuts("stay", edges, 0, last)
+    return {
+        "stay": ([alone], np.bincount(np.minimum(STAYS, last), minlength=last + 1)),
+        "stay-a": ([wide, keep("a", ["x", "y"])], pair),
+        "stay-b": ([wide, keep("b", ["x", "y"])], pair[:, ::-1]),
+    }
+
+
+def mean_of(folder, tables, singles):
+    return load(add_counts(folder, tables, str(SIGMA), singles=singles)).mean("stay")
+
+
+def test_means_join_a_stage_of_many_cells_with_the_next(tmp_path):
+    """The mean of 366 noisy cells says hardly anything; tables in few intervals, averaged, do."""
+    tables = noised(stays([1, 2, 3, 4, 6, 10, 30]), np.random.default_rng(3))
+    found = mean_of(tmp_path / "out", tables, 1)
+    alone = mean_of(tmp_path / "first", {"stay": tables["stay"]}, 1)
+    assert found.high - found.low < (alone.high - alone.low) / 2
+    assert found.source == "stay-a and 1 other table"
+    assert "what the intervals of stay and stay-a and 1 other table have in common" in found.method
+    one = mean_of(tmp_path / "one", {"stay-a": tables["stay-a"]}, 0)
+    both = mean_of(tmp_path / "both", {name: table for name, table in tables.items() if name != "stay"}, 0)
+    assert both.high - both.low < one.high - one.low, "two tables have less noise than one"
+    assert one.high - one.low > 2, "the noise of this table excludes every number at this level: a wider interval keeps some"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("understated", [False, True])
+def test_means_of_two_stages_cover_as_often_as_they_say(tmp_path, effort, understated):
+    """Each label is one number, so nothing but the noise is uncertain; an impostor that understates sigma is caught."""
+    tables, rng = stays(range(1, 10), last=9), np.random.default_rng(5)
+    truth, runs = np.minimum(STAYS, 9).mean(), RUNS * (1 if understated else effort)
+    loaded = load(add_counts(tmp_path / "out", tables, str(SIGMA * (0.4 if understated else 1)), singles=1))
+    missed = 0
+    for _ in range(runs):
+        for table in loaded.counts:
+            true = tables[table.name][1]
+            table.__dict__["values"] = true + discrete_gaussian(SIGMA, true.shape, rng)
+        found = loaded.mean("stay", level=LEVEL)
+        missed += not found.low <= truth <= found.high
+    assert (binom.sf(missed - 1, runs, 1 - LEVEL) < 1e-4) == understated

@@ -26,7 +26,7 @@ import numpy as np
 
 from shoal.assess.release.answer import count
 from shoal.assess.release.answers.noise_bounds import SMALLEST, mean_bound
-from shoal.assess.release.answers.noisy import first_stage, margin_of, summed_over
+from shoal.assess.release.answers.noisy import margin_of, stages_of, summed_over
 from shoal.assess.release.answers.pooling import SampledValues, mean_lower
 from shoal.assess.release.answers.rows import (
     MODELLED,
@@ -68,6 +68,10 @@ NOISY = (
     "noise, and any numbers inside the labels; pointwise"
 )
 SUM = "the mean's interval times that of the number of records with a value, each at half the risk (Bonferroni)"
+LEAST_RISK = 1e-12
+FIRST = 0.75
+"""The part of the risk that the first of two stages takes: for few cells it is the sharper one, and for many cells by far not."""
+STAGES = "what the intervals of {} and {} have in common, at parts of the risk"
 _STEPS = 60
 
 
@@ -171,9 +175,11 @@ class BoundedMean:
     def estimate(self, level: float) -> Estimate:
         """Estimate it from noisy counts where tables of them hold the attributes, else from rows."""
         covering = self.loaded.covering(self.named)
-        tables = first_stage([table for table in covering if isinstance(table, PublishedCountTable)])
-        if tables:
-            return self.from_counts(tables, level)
+        stages = stages_of([table for table in covering if isinstance(table, PublishedCountTable)])
+        if len(stages) == 1:
+            return self.from_counts(stages[0], level)
+        if stages:
+            return self._of_both(stages[0], stages[1], level)
         return self.from_rows(ordered_views(self.loaded, self.wanted, self.axes, Within(self.every)), level)
 
     def _values(self, low: float, high: float) -> tuple[float, float, float]:
@@ -281,13 +287,39 @@ class BoundedMean:
         held = np.array([span is not None for span in pieces.spans])
         return _middle([(float((weights[held] * np.array(middles)).sum()), float(weights[held].sum()))])
 
+    def _of_both(
+        self, first: Sequence[PublishedCountTable], second: Sequence[PublishedCountTable], level: float
+    ) -> Estimate:
+        """What the intervals of two stages have in common, with the risk divided between them; the value is the sharper one's.
+
+        Counts of a single attribute are in its declared cells, whose noise drowns the mean of a wide domain that is mostly empty;
+        tables of pairs are in few cells, put together by what the first showed.
+        """
+        risk = risk_of(level)
+        while True:
+            found = [self.from_counts(first, 1 - FIRST * risk), self.from_counts(second, 1 - (1 - FIRST) * risk)]
+            low, high = max(own.low for own in found), min(own.high for own in found)
+            if low <= high or risk < LEAST_RISK:
+                break
+            risk /= 10  # no number is in both, which happens at most as often as the risk says: wider ones, of which some are
+        best = min(found, key=lambda own: own.high - own.low)
+        low, high = min(low, high), max(low, high)
+        value = min(max(best.value, low), high)
+        method = f"{STAGES.format(*(own.view for own in found))}; {best.method}"
+        return Estimate(value, low, high, level, best.view, method, self.loaded.records)
+
     def from_counts(self, tables: Sequence[PublishedCountTable], level: float) -> Estimate:
-        """Estimate from tables of noisy counts that were measured at one stage: the one with the least noise."""
+        """Estimate from tables of noisy counts of one stage: those with the labels that blur least, averaged by precision."""
         risk = risk_of(level)
         overlaps = [Overlap(table, self.wanted, self.axes, within=Within(self.every)) for table in tables]
         overlap = min(overlaps, key=lambda own: (own.blur, self._noise(own), own.view.name))
         table, named = overlap.view, overlap.named
-        counts = margin_of(table, named).astype(np.float64)
+        alike = [own for own in overlaps if own.named == named and _same_labels(own.view, table, named)]
+        noises = [sqrt(self._noise(own)) for own in alike]
+        deviation = 1 / sqrt(sum(noise**-2 for noise in noises))
+        parts = [(deviation / noise) ** 2 for noise in noises]  # of each table in the mean of all, which add up to one
+        margins = [margin_of(own.view, named).astype(np.float64) for own in alike]
+        counts = np.asarray(np.tensordot(parts, np.stack(margins), 1))
         share, touched, inside = overlap.label_tables
         place = named.index(self.attribute)
         ends = self._ends(table.meanings[self.attribute])
@@ -298,40 +330,54 @@ class BoundedMean:
 
         surely = touched & inside & spread(ends.only).astype(bool)
         perhaps = touched & spread(ends.some).astype(bool) & ~surely
-        deviation = float(table.sigma) * sqrt(summed_over(table, named))
 
-        def far_of(weights: Floats, *, normal: bool) -> float:
+        def far_of(weights: Floats, risk: float, *, normal: bool) -> float:
             """What the weighted noise exceeds with probability at most risk / 2."""
             if normal:
-                return mean_bound([deviation] * len(weights), np.abs(weights).tolist(), risk / 2)
+                sums = np.outer(np.abs(weights), parts).ravel().tolist()
+                return mean_bound(noises * len(weights), sums, risk / 2)
             return deviation * sqrt(float(weights @ weights)) * sqrt(2 * log(2 / risk)) * (1 + 1e-12)
 
         half = np.full(int(surely.sum() + perhaps.sum()), 0.5)
-        normal = float(table.sigma) >= SMALLEST and far_of(half, normal=True) < far_of(half, normal=False)
+        wide = min(float(own.view.sigma) for own in alike) >= SMALLEST
 
-        def lower(values: Floats) -> float:
+        def lower(values: Floats, risk: float) -> float:
             """The smallest mean of these values, from 0 to 1, that the noise does not exclude."""
             inner, outer, least = values[surely], values[perhaps], np.maximum(counts[perhaps], 0)
+            normal = wide and far_of(half, risk, normal=True) < far_of(half, risk, normal=False)
 
             def excluded(middle: float) -> bool:
                 gap, worst = inner - middle, np.minimum(outer - middle, 0)
                 found = float(gap @ counts[surely] + worst @ least)
                 used = np.concatenate([gap, worst])
-                return found > far_of(used, normal=normal) + 1e-9
+                return found > far_of(used, risk, normal=normal) + 1e-9
 
             return _first_kept(excluded)
 
-        low = lower(spread(ends.low))
-        high = max(low, 1 - lower(spread(1 - ends.high)))
+        while (low := lower(spread(ends.low), risk)) > (high := 1 - lower(spread(1 - ends.high), risk)):
+            if risk < LEAST_RISK:
+                low, high = high, low
+                break
+            risk /= (
+                10  # no number is kept, which happens at most as often as the risk says: a wider interval keeps some
+            )
         # Counts that were cut off at 0 would add noise wherever there is nobody, at any distance from the mean.
         kept = project(counts.ravel(), np.full(counts.size, deviation**2), max(float(counts.sum()), 1.0))
         inner = kept.reshape(counts.shape) * share * spread(ends.some)
         value = _middle([(float((inner * spread(ends.middle)).sum()), float(inner.sum()))])
-        return self._estimate(value, low, high, level, table.name, NOISY)
+        others = len(alike) - 1
+        source = table.name + (f" and {others} other table{'s' * (others > 1)}" if others else "")
+        return self._estimate(value, low, high, level, source, NOISY)
 
     @staticmethod
     def _noise(overlap: Overlap[PublishedCountTable]) -> float:
+        """The variance of the noise of a cell of the named attributes; it does not depend on the counts."""
         return float(overlap.view.sigma) ** 2 * summed_over(overlap.view, overlap.named)
+
+
+def _same_labels(one: PublishedCountTable, other: PublishedCountTable, named: Sequence[str]) -> bool:
+    """Whether two tables count the named attributes in the same labels, so that their counts can be averaged."""
+    return all(one.meanings[name].texts == other.meanings[name].texts for name in named)
 
 
 def _first_kept(excluded: Callable[[float], bool]) -> float:

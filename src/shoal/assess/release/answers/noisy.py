@@ -10,8 +10,8 @@ inside; and the number of all records, from the tables that do not, without the 
 precision, which is known without the counts; the noise of the mean is bounded likewise.
 
 Which tables are used never depends on their own noise. Counts of single attributes come first, and what is measured later
-may depend on them (how cells were merged, which tables were chosen). So an answer uses the tables of the earliest stage
-that holds the attributes, and no later ones.
+may depend on them (how cells were merged, which tables were chosen). So a count uses the tables of the earliest stage
+that holds the attributes, and no later ones; a mean divides its risk between the two earliest (`stages_of`).
 """
 
 from __future__ import annotations
@@ -58,6 +58,16 @@ def first_stage(tables: Sequence[PublishedCountTable]) -> list[PublishedCountTab
     """Give the tables of the earliest stage; the choice does not depend on their noise."""
     earliest = min((table.stage for table in tables), default=0)
     return [table for table in tables if table.stage == earliest]
+
+
+def stages_of(tables: Sequence[PublishedCountTable]) -> list[list[PublishedCountTable]]:
+    """Give the tables of the two earliest stages, apart; which stages these are does not depend on the noise of their tables.
+
+    What is measured at a stage, and in which cells, depends on earlier stages alone, so the noise of the second is the same
+    whatever the first said.
+    """
+    stages = sorted({table.stage for table in tables})[:2]
+    return [[table for table in tables if table.stage == stage] for stage in stages]
 
 
 def noisy_count(
