@@ -264,6 +264,19 @@ def test_a_plan_changed_by_hand_is_refused_before_the_charge(tmp_path):
         assert not [event for event in ledger.events() if event.kind == "charge"]
 
 
+def test_a_table_that_cannot_be_read_for_its_fingerprint_is_not_charged_and_the_error_says_so(tmp_path, monkeypatch):
+    """On Spark this is a pass over all files, which may change meanwhile; the error was silent about the charge."""
+
+    def changed(_):
+        raise DataError("the file changed while it was read", fix="start again")
+
+    monkeypatch.setattr("shoal.engine.duckdb.table.DuckDBTable.contents", changed)
+    with pytest.raises(DataError, match="changed while it was read; start again; nothing was charged"):
+        publish(tmp_path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["ledger.sqlite", "table.csv"]
+    assert account(tmp_path).costs == ()
+
+
 def test_a_failure_after_the_charge_keeps_the_charge_and_leaves_nothing(tmp_path, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")

@@ -9,7 +9,7 @@ from shoal.engine.base import Table
 from shoal.ledger.ledger import Ledger, Receipt, RefuseRepeat
 from shoal.ledger.state import Account
 from shoal.publish.plan.base import Plan
-from shoal.publish.run.release import Job
+from shoal.publish.run.release import Job, uncharged
 
 
 class ChargedJob(Job):
@@ -43,7 +43,9 @@ class ChargedJob(Job):
         work: str | None = None,
         repeat: RefuseRepeat | None = None,
     ) -> None:
-        plan, contents = self.plan, table.contents()
+        plan = self.plan
+        with uncharged():  # the whole table is read once more before anything is written into the ledger
+            contents = table.contents()
         self.receipt = ledger.charge(
             self.dataset,
             plan.price(),

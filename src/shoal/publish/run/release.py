@@ -257,7 +257,7 @@ def _run(
     notes = recover_target(folder, ledger)
     none = "there is no new release" if os.path.lexists(folder) else "there is no release"
     outcome.words = f"{none}, and nothing was charged"
-    with _uncharged():
+    with uncharged():
         refuse_target(folder, force=force, locks=(plan.lock.sha256, plan.confirmed_lock.sha256))
         if source is not None and not source.carries_guarantee:
             raise UsageError("a release made with a fixed seed carries no guarantee", fix="leave the source out")
@@ -266,7 +266,7 @@ def _run(
         _refuse_unreadable_lock(plan)
         _refuse_other_plan(plan)
     with _reserved(folder, ledger) as work:
-        with _uncharged():
+        with uncharged():
             stage("reading")
             table = engine.scan(data, plan.schema)
             plan.check(table.schema)
@@ -325,7 +325,7 @@ def _reserved(folder: Path, ledger: Ledger) -> Iterator[WorkFolder]:
     """The work folder of a run, removed by whatever ends it, unless a finished release waits in it for its name or its note."""
     work: WorkFolder | None = None
     try:
-        with hold_interrupts(), _uncharged():
+        with hold_interrupts(), uncharged():
             work = begin(folder, ledger)
         yield work
     finally:
@@ -601,7 +601,7 @@ def _assess(public: Path, original: object, notes: list[str], stage: Stage) -> d
 
 
 @contextmanager
-def _uncharged() -> Iterator[None]:
+def uncharged() -> Iterator[None]:
     """Say of whatever is refused here that nothing was charged."""
     try:
         yield

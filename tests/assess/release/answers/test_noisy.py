@@ -250,7 +250,9 @@ def test_means_join_a_stage_of_many_cells_with_the_next(tmp_path):
     one = mean_of(tmp_path / "one", {"stay-a": tables["stay-a"]}, 0)
     both = mean_of(tmp_path / "both", {name: table for name, table in tables.items() if name != "stay"}, 0)
     assert both.high - both.low < one.high - one.low, "two tables have less noise than one"
-    assert one.high - one.low > 2, "the noise of this table excludes every number at this level: a wider interval keeps some"
+    assert one.high - one.low > 2, (
+        "the noise of this table excludes every number at this level: a wider interval keeps some"
+    )
 
 
 @pytest.mark.slow
