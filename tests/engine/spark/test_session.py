@@ -127,6 +127,24 @@ def test_failures_are_told_by_their_kind_and_quote_nothing(said, kind, means):
     assert caught.value.__cause__ is None
 
 
+@pytest.mark.parametrize(("stopped", "means"), [(True, "lost its workers"), (False, "could not finish a step")])
+def test_a_failure_without_words_of_its_own_is_told_by_whether_the_session_has_stopped(monkeypatch, stopped, means):
+    """A job that runs while the last executor is lost for good may fail with an internal error that names no cause."""
+
+    class Scala:
+        isStopped = staticmethod(lambda: stopped)  # noqa: N815 - Java's name
+
+    context = SimpleNamespace(_jsc=SimpleNamespace(sc=Scala))
+    running = SimpleNamespace(_instantiatedSession=SimpleNamespace(_sc=context))
+    monkeypatch.setattr(sessions, "load_pyspark", lambda: SimpleNamespace(SparkSession=running))
+
+    def work():
+        raise RuntimeError('[INTERNAL_ERROR] The "collectAsArrowToPython" action failed.')
+
+    with pytest.raises(DataError, match=means):
+        sessions.explain(work)
+
+
 @pytest.mark.parametrize("kind", [DataError, UsageError, ShoalError])
 def test_an_error_of_a_worker_arrives_in_its_parts(kind):
     sent = kind("what is wrong", came="x", allowed="y", fix="z")

@@ -313,6 +313,8 @@ def _meaning(error: Exception) -> ShoalError:
     for pattern, kind, wrong, fix in _FAILURES:
         if re.search(pattern, words):
             return kind(wrong, came="the engine spark", fix=fix)
+    if _has_stopped():  # what stopped it, Spark has said to its log alone: a step in its middle finds parts of it gone
+        return DataError(_STOPPED, came="the engine spark", fix=_AFTER_STOP)
     return DataError(
         "Spark could not finish a step",
         came=type(error).__name__,
@@ -320,6 +322,15 @@ def _meaning(error: Exception) -> ShoalError:
     )
 
 
+def _has_stopped() -> bool:
+    """Whether the session that ran in this process has come to its end."""
+    with contextlib.suppress(Exception):  # without PySpark there is none, and one without Java says so in its own words
+        running = load_pyspark().SparkSession._instantiatedSession
+        return running is not None and bool(running._sc._jsc.sc().isStopped())
+    return False
+
+
+_STOPPED, _AFTER_STOP = "Spark lost its workers or was stopped", "look at the cluster, and start again when it is whole"
 _FAILURES: tuple[tuple[str, type[ShoalError], str, str], ...] = (
     (
         r"No space left on device|Disk quota exceeded",
@@ -387,8 +398,8 @@ _FAILURES: tuple[tuple[str, type[ShoalError], str, str], ...] = (
             r"|stopped SparkContext|Py4JNetworkError|Connection refused|Answer from Java side is empty"
         ),
         DataError,
-        "Spark lost its workers or was stopped",
-        "look at the cluster, and start again when it is whole",
+        _STOPPED,
+        _AFTER_STOP,
     ),
     (
         r"FAILED_READ_FILE|CANNOT_READ_FILE|Corrupt|ParquetDecodingException|is not a Parquet file",
