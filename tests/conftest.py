@@ -16,7 +16,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import gate
-from tests.spark import spark_first
 
 # No deadlines: a machine with two shared cores makes them a source of noise, not of news.
 settings.register_profile("default", max_examples=40, deadline=None, print_blob=True)
@@ -90,8 +89,13 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with Spark. Leave out what takes minutes unless asked: it is deselected, not skipped, because nobody chose it."""
-    items[:] = spark_first(items)
+    """Begin with Spark. Leave out what takes minutes unless asked: it is deselected, not skipped, because nobody chose it.
+
+    A run with several workers gives each a stretch of the tests in their order, and who has none left takes from the end of
+    another's. So one worker runs all tests of modules that use Spark in one session, which starts once and compiles what it runs
+    often once; and no test that waits for Java is left for the end, when the others have nothing to do.
+    """
+    items.sort(key=lambda item: not hasattr(getattr(item, "module", None), "require_spark"))
     if config.getoption("--run-slow"):
         return
     config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
@@ -106,6 +110,15 @@ def data_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         changed.delenv("SHOAL_LEDGER", raising=False)
         changed.setenv("XDG_DATA_HOME", str(home))
         yield home
+
+
+@pytest.fixture(autouse=True)
+def _own_interrupt_handler() -> Iterator[None]:
+    """A test finds the handler of Ctrl-C that Python installs: a session of PySpark, which stays, puts its own in its place."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    if signal.getsignal(signal.SIGINT) is not before:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import signal
 import socket
 from types import SimpleNamespace
 
@@ -12,7 +12,7 @@ from shoal.engine.spark import session as sessions
 from shoal.engine.spark.engine import Spark
 from shoal.errors import DataError, ShoalError, UsageError
 from tests.engine.tables import ROWS, SCHEMA, arrow
-from tests.spark import SETTINGS, require_spark, spark_first
+from tests.spark import SETTINGS, require_spark
 
 
 @pytest.fixture
@@ -157,11 +157,26 @@ def test_an_error_of_a_worker_arrives_in_its_parts(kind):
         assert sessions.unpack_error(forged) is None
 
 
-def test_tests_of_modules_that_use_spark_run_first_in_their_order(request):
-    class Item:
-        def __init__(self, name, module):
-            self.name, self.module = name, module
+def test_tests_of_modules_that_use_spark_run_first(request):
+    spark = [hasattr(getattr(item, "module", None), "require_spark") for item in request.session.items]
+    assert spark == sorted(spark, reverse=True)
 
-    other, page = Item("other", shutil), SimpleNamespace(name="page of the guide")
-    ours = [Item("one", request.module), Item("two", request.module)]
-    assert spark_first([other, ours[0], page, ours[1]]) == [*ours, other, page]
+
+@pytest.mark.parametrize("own", [True, False])
+def test_ctrl_c_stays_with_a_command_that_handles_it(monkeypatch, no_session, own):
+    """PySpark puts a handler of its own in the place of any; a program without one keeps what PySpark gives it."""
+
+    def ours(*_):
+        pass
+
+    def pysparks(*_):
+        pass
+
+    monkeypatch.setattr(sessions, "_launch", lambda *_, **__: signal.signal(signal.SIGINT, pysparks))
+    monkeypatch.setattr(sessions, "_refuse_java", lambda: None)
+    before = signal.signal(signal.SIGINT, ours if own else signal.default_int_handler)
+    try:
+        sessions.start("local[1]", {})
+        assert signal.getsignal(signal.SIGINT) is (ours if own else pysparks)
+    finally:
+        signal.signal(signal.SIGINT, before)

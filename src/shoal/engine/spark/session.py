@@ -14,6 +14,7 @@ import os
 import re
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -92,7 +93,8 @@ def start(master: str | None, settings: Mapping[str, str]) -> SparkSession:
     if chosen.startswith("local"):  # nothing of it is for other machines
         own = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", **own}
     with contextlib.suppress(Exception):  # Java's own words are long, and name paths of this machine
-        made = _launch(own, quiet="spark.log.level" not in settings)
+        with _own_interrupt_handler():
+            made = _launch(own, quiet="spark.log.level" not in settings)
         _OWN.clear()
         _OWN.update(own)
         return made
@@ -171,6 +173,15 @@ def _refuse_master(master: str) -> None:
         came=master,
         fix="check the address and that the master runs; nothing was read",
     )
+
+
+@contextlib.contextmanager
+def _own_interrupt_handler() -> Iterator[None]:
+    """Keep the handler of Ctrl-C that a program has, as our commands do: a session of PySpark puts its own in its place."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    if callable(before) and before is not signal.default_int_handler and signal.getsignal(signal.SIGINT) is not before:
+        signal.signal(signal.SIGINT, before)
 
 
 def _launch(settings: Mapping[str, str], *, quiet: bool) -> SparkSession:
