@@ -398,3 +398,15 @@ def test_groups_that_nobody_has_confirmed_stay_here_and_that_is_said_before_the_
         assert "Confirm them first: shoal policy confirm policy.yaml" in said
     assert shoal("policy", "confirm", "policy.yaml", "--all").exit_code == 0
     assert "The groups of" not in shoal("plan", "policy.yaml").stderr
+
+
+def test_an_option_that_is_there_already_is_not_suggested_again(desk):
+    """`check` has --ledger and no --new-ledger, which is nearly the same word."""
+    said = shoal("check", "people.csv", "policy.yaml", "--ledger", "ledger.sqlite", "--new-ledger")
+    assert said.exit_code == 2
+    assert "--new-ledger" in said.stderr
+    assert "next:" not in said.stderr
+    assert (
+        "next: shoal check people.csv policy.yaml --ledger"
+        in shoal("check", "people.csv", "policy.yaml", "--leger", "l").stderr
+    )

@@ -152,7 +152,7 @@ def _report(error: BaseException, handler: SignalHandler, given: list[str]) -> i
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "shoal"
         fix = f"see `{path} --help`"
-        error = UsageError(error.format_message().rstrip("."), fix=fix, step=_spelled_right(error))
+        error = UsageError(error.format_message().rstrip("."), fix=fix, step=_spelled_right(error, given))
     if isinstance(error, ImportError) and (error.name or "").partition(".")[0] != "shoal":
         if os.environ.get("SHOAL_DEBUG") == "1":
             output.tell_trace(error)
@@ -173,14 +173,14 @@ def _report(error: BaseException, handler: SignalHandler, given: list[str]) -> i
     return _report_unexpected(error, as_json)
 
 
-def _spelled_right(error: click.ClickException) -> NextCommand | None:
+def _spelled_right(error: click.ClickException, given: Sequence[str]) -> NextCommand | None:
     """The same command line with the option or the command that was probably meant, or with a folder to write into."""
     from shoal.files.write import free_name_like
 
     if isinstance(error, click.MissingParameter) and error.param is not None and "--out" in error.param.opts:
         return NextCommand(add=("--out", free_name_like("release")))
     wrong = getattr(error, "option_name", None) or getattr(error, "command_name", None)
-    likely = getattr(error, "possibilities", None)
+    likely = [each for each in getattr(error, "possibilities", None) or () if each not in given]
     return NextCommand(replace=(wrong, likely[0])) if wrong and likely else None
 
 
