@@ -30,15 +30,15 @@ LEVELS = {"age": 4, "zip": 5, "visit": 4, "diagnosis": 3, "department": 1, "insu
 PROGRAM = Path(__file__).with_name("cluster_release.py")
 
 
-def make_input(folder: Path) -> None:
+def make_input(folder: Path, rows: int = ROWS) -> None:
     """Visits as a folder of Parquet files, and their policy."""
     write_policy(str(folder))
-    path = Path(write_visits(str(folder / "visits.csv"), ROWS, seed=3))
+    path = Path(write_visits(str(folder / "visits.csv"), rows, seed=3))
     names = csv.open_csv(path).schema.names
     texts = csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True)
     table = csv.read_csv(path, convert_options=texts)
     (folder / "people").mkdir()
-    step = ROWS // FILES
+    step = rows // FILES
     for number in range(FILES):
         parquet.write_table(table.slice(number * step, step), folder / "people" / f"part-{number:02d}.parquet")
 

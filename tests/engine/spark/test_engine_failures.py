@@ -26,6 +26,8 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "4",
     "spark.executor.memory": "512m",
 }
+MANY = 500_000
+"""Rows that keep a small cluster busy for seconds after the charge, so that there is something to kill."""
 MOUNT = 'mount -t tmpfs -o size="$1" tmpfs "$2" && shift 2 && exec "$@"'
 """Gives a folder little room, for one process and its children."""
 
@@ -72,7 +74,7 @@ def check_failure(folder: Path, code: int, printed: str, wrong: str, charge: str
 
 def test_executors_that_are_lost_for_good_end_a_release_after_its_charge(tmp_path):
     require_spark()
-    make_input(tmp_path)
+    make_input(tmp_path, MANY)
     settings = {"spark.deploy.maxExecutorRetries": "1"}
     with subprocess.Popen(
         command(tmp_path, "local-cluster[1,1,512]", settings), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
