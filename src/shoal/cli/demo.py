@@ -73,7 +73,7 @@ def demo(out: Path, rows: int, fast: bool, force: bool, as_json: bool) -> None:
     with progress.spinner("generating visits"):
         policy = (
             Policy.load(write_policy(out))
-            .with_changes({"release.counts": COUNTS})
+            .with_changes({"release.counts": COUNTS, "release.total": None})  # noisy counts add up to a total
             .save(out / "policy.yaml", force=True)
         )
         data = write_visits(out / "visits.csv", rows, seed=SEED)
