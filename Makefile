@@ -24,13 +24,14 @@ help: ## list these commands
 demo: $(VENV)/.runtime ## install what is needed and run the demonstration into build/demo
 	@$(BIN)/shoal demo
 
-# The tests run even when a check has failed, so that one call tells everything. Where no PostgreSQL or MariaDB server, no chromium
-# or no Java (for Spark) can be had, those that need one are skipped, and say so.
+# The tests run even when a check has failed, so that one call tells everything. Where no PostgreSQL or MariaDB server, no chromium,
+# no Java (for Spark) or no R can be had, those that need one are skipped, and say so.
 test: $(VENV)/.dev ## every check and every test, the documentation included
 	@scripts/debian-need postgresql sh -c 'command -v initdb || ls /usr/lib/postgresql/*/bin/initdb' || true
 	@scripts/debian-need mariadb-server-core sh -c 'command -v mariadbd || ls /usr/sbin/mariadbd' || true
 	@scripts/debian-need chromium sh -c 'command -v chromium' || true
 	@scripts/debian-need openjdk-17-jre-headless sh -c 'command -v java' || true
+	@scripts/debian-need r-base-core sh -c 'command -v Rscript' || true
 	@checked=0; $(MAKE) check || checked=1; \
 	    $(PYTEST) || exit 1; \
 	    [ $$checked -eq 0 ] || { echo "the tests passed and the checks did not: see above" >&2; exit 1; }
