@@ -15,10 +15,13 @@ import pytest
 
 from shoal.anonymize.measure.bins import declared_bins
 from shoal.anonymize.measure.tables import NoisyTable
+from shoal.anonymize.method.noisy_counts import NoisyCounts
+from shoal.anonymize.method.safe_k import SafeK
 from shoal.chance.source import Source
 from shoal.data.cells import cells_of
 from shoal.errors import DataError
 from shoal.publish.run.noisy_counts import NOBODY, NoisyCountsJob, counts_frame, write_frame
+from shoal.publish.run.safe_k import SafeKJob
 from shoal.publish.verify.release import require, verify
 from shoal.publish.verify.standalone import HANDBOOK
 from tests.publish.clinic import planned, policy, publish, write_table
@@ -179,3 +182,46 @@ def test_people_with_several_rows(tmp_path):
     assert {part["guarantee"]["kind"] for part in made.certificate["parts"]} == {"concentrated-dp"}
     assert made.claims[0].theorems[-1] == "concentrated-composition"
     require(verify(made.folder))
+
+
+def noted_tables(monkeypatch, *methods: tuple[type, str]) -> list[list[tuple[object, ...]]]:
+    """The patients and ages of every table that these methods are given, in order."""
+    found: list[list[tuple[object, ...]]] = []
+
+    def note(method):
+        def noting(self, table, *others):
+            held = table.collect(["patient", "age"])
+            found.append(sorted(zip(held["patient"].tolist(), held["age"].tolist(), strict=True)))
+            return method(self, table, *others)
+
+        return noting
+
+    for kind, name in methods:
+        monkeypatch.setattr(kind, name, note(getattr(kind, name)))
+    return found
+
+
+@pytest.mark.slow
+def test_counts_and_rows_are_about_the_same_rows_of_each_person(tmp_path, monkeypatch):
+    """Estimates join the two, so a person's rows are drawn once for both."""
+    release = {
+        **PROMISE,
+        "delta": "1e-3",
+        "counts": {"workload": [["sex", "diag"]]},
+        "recoding": {"levels": {"age": 2}},
+    }
+    changes = {"unit": {"column": "patient", "max_rows": 2}, "release": release, "budget": None}
+    found = noted_tables(monkeypatch, (NoisyCounts, "measure"), (SafeKJob, "write_tables"))
+    publish(tmp_path, changes, table=write_table(tmp_path / "table.csv", 300, patients=20))
+    counted, drawn = found
+    assert counted == drawn
+    assert Counter(patient for patient, _ in counted) == {f"p{number}": 2 for number in range(20)}
+
+
+@pytest.mark.slow
+def test_repeated_tables_are_about_the_same_rows_of_each_person(tmp_path, monkeypatch):
+    found = noted_tables(monkeypatch, (SafeK, "run"))
+    changes = {"unit": {"column": "patient", "max_rows": 2}, "release.repeat": 3, "release.delta": "1e-2"}
+    publish(tmp_path, changes, table=write_table(tmp_path / "table.csv", 300, patients=20))
+    assert found[0] == found[1] == found[2]
+    assert Counter(patient for patient, _ in found[0]) == {f"p{number}": 2 for number in range(20)}

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.anonymize.measure.tables import MeasuredCounts, NoisyTable
+from shoal.anonymize.method.safe_k import bound_rows
 from shoal.chance.source import Source
 from shoal.engine.base import Table
 from shoal.errors import UsageError
@@ -126,6 +127,10 @@ class NoisyCountsJob(ChargedJob):
     ) -> tuple[dict[str, Any], int]:
         """Write the counts, the rows, the rules of their labels, the lock and the certificate; every key is gone then."""
         plan = self.plan
+        if self.rows is not None:
+            # Estimates join counts and rows, so both are about the same rows of each person: those that are drawn here.
+            with key(source, "contributions") as chance:
+                table = bound_rows(table, plan.unit, chance.row_mask(1).words, "adaptive-tables", stage)
         with key(source, "counts") as chance:
             measured = self.measured = plan.method.measure(table, chance, stage)
         counts = self._write_counts(measured, folder, stage)

@@ -119,6 +119,10 @@ class SafeKJob(ChargedJob):
         when the next table is asked for or the iterator is closed.
         """
         plan = self.plan
+        if plan.repeat > 1:
+            # Estimates join the tables, so all are about the same rows of each person: those that are drawn here.
+            with key(source, "contributions") as chance:
+                table = plan.method.bound_contributions(table, chance, stage)
         with key(source, "settle") as chance:
             recoding = plan.method.settle(table, chance, stage)
         for number in range(1, plan.repeat + 1):
