@@ -107,6 +107,7 @@ def add_counts(
     sigma: str | Mapping[str, str],
     *,
     singles: int = 0,
+    first: int = 0,
     kind: str = "fixed",
     method: str = "noisy-counts",
 ) -> Path:
@@ -140,7 +141,7 @@ def add_counts(
             "attributes:\n" + "".join(f"  {name}:\n    missing: error\n" for name in names)
         )
         (folder / "certificate.json").write_text(json.dumps({"format": 1, "samples": [], "tables": []}))
-    noise = {"singles": singles, "kind": kind}
+    noise: dict[str, Any] = {"singles": singles, "kind": kind} | ({"first": [first, "1"]} if first else {})
     return reseal(folder, method=method, counts=entries, noise=noise)
 
 

@@ -383,10 +383,17 @@ def _counts(sealed: SealedFolder, plan: LockedDomains, cache: dict[Any, Meaning]
     singles, kind = noise["singles"], noise["kind"]
     if type(singles) is not int or not 0 <= singles <= len(entries) or kind not in ("fixed", "once", "rounds"):
         raise VerificationError("the certificate says in a way that is not known here how counts were measured")
+    first = noise["first"][0] if "first" in noise else 0  # tables that the plan names, counted before any is chosen
+    if type(first) is not int or not 0 <= first <= len(entries) - singles:
+        raise VerificationError(
+            "the certificate says of more tables that they were counted before the rounds than it has"
+        )
     found = []
     for number, entry in enumerate(entries):
         # Tables of one stage were fixed together, before any of them was measured.
-        stage = 0 if number < singles else 1 + (number - singles if kind == "rounds" else 0)
+        stage = 0 if number < singles else 1
+        if kind == "rounds" and number >= singles + first:
+            stage += number - singles - first + (first > 0)
         found.append(read_counts(sealed, entry, stage, plan, cache))
     if any(len(table.columns) != 1 for table in found[:singles]):
         raise VerificationError("a table that was measured first has more than one attribute")

@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from shoal.assess.release.answers.noisy import ACROSS, MEAN, SUM
 from shoal.assess.release.load import load
-from shoal.errors import UsageError
+from shoal.errors import UsageError, VerificationError
 from tests.assess.release.released import add_counts, categories, cuts, discrete_gaussian, keep, unions, write_release
 
 SIZES = (4, 3, 5)
@@ -35,8 +35,8 @@ def noised(tables, rng, sigma=SIGMA):
     return {name: (rules, true + discrete_gaussian(sigma, true.shape, rng)) for name, (rules, true) in tables.items()}
 
 
-def release(folder, rng, *, stated=SIGMA, drawn=SIGMA, singles=3, kind="fixed"):
-    return add_counts(folder, noised(counted(), rng, drawn), str(stated), singles=singles, kind=kind)
+def release(folder, rng, *, stated=SIGMA, drawn=SIGMA, singles=3, first=0, kind="fixed"):
+    return add_counts(folder, noised(counted(), rng, drawn), str(stated), singles=singles, first=first, kind=kind)
 
 
 def replaced(loaded, rng, sigma=SIGMA):
@@ -126,6 +126,18 @@ def test_tables_of_rounds_answer_one_by_one(tmp_path):
     declared = load(release(tmp_path / "d", np.random.default_rng(3), singles=0))
     assert {table.stage for table in declared.counts} == {1}
     assert declared.count({"a0": "v01"}).source == "a0 and 5 other tables"
+
+
+def test_tables_that_were_named_before_the_rounds_are_averaged(tmp_path):
+    """No choice had been made when they were counted, so they are one stage; each table of a round is another."""
+    loaded = load(release(tmp_path / "r", np.random.default_rng(3), singles=0, first=4, kind="rounds"))
+    assert [table.stage for table in loaded.counts] == [1, 1, 1, 1, 2, 3]
+    assert loaded.count({"a0": "v01"}).source == "a0 and 3 other tables"
+    after = load(release(tmp_path / "s", np.random.default_rng(3), first=2, kind="rounds"))
+    assert [table.stage for table in after.counts] == [0, 0, 0, 1, 1, 2]
+    more = release(tmp_path / "t", np.random.default_rng(3), first=4, kind="rounds")
+    with pytest.raises(VerificationError, match="before the rounds than it has"):
+        load(more)
 
 
 # --- conditions that cut bins ---------------------------------------------------------------------------------------
