@@ -26,7 +26,8 @@ NAME = "visits-2026"
 ROWS = 50_000
 SEED = 2026
 COUNTS = {"every": "pairs", "share": "0.5"}
-"""What is published beside the rows: a table of counts for every pair of columns, for half of the precision."""
+"""What is published beside the rows: a table of counts for every pair of columns, for half of the precision. They also say how
+many records there are, so no noisy total is published."""
 
 
 @command(
@@ -73,7 +74,7 @@ def demo(out: Path, rows: int, fast: bool, force: bool, as_json: bool) -> None:
     with progress.spinner("generating visits"):
         policy = (
             Policy.load(write_policy(out))
-            .with_changes({"release.counts": COUNTS, "release.total": None})  # noisy counts add up to a total
+            .with_changes({"release.counts": COUNTS, "release.total": None})
             .save(out / "policy.yaml", force=True)
         )
         data = write_visits(out / "visits.csv", rows, seed=SEED)

@@ -74,7 +74,12 @@ def sections(handbook: Handbook) -> tuple[ReadmeSection, ...]:
     return (
         ReadmeSection(
             "What this is",
-            (*(Paragraph(words) for words in _about(handbook)), *_table_list(handbook), *_noise_list(handbook)),
+            (
+                *(Paragraph(words) for words in _about(handbook)),
+                *_uses(handbook),
+                *_table_list(handbook),
+                *_noise_list(handbook),
+            ),
         ),
         ReadmeSection("What was promised", promised),
         *_treatments(handbook),
@@ -132,6 +137,27 @@ def _about(handbook: Handbook) -> Iterator[str]:
         yield from _about_centroids(handbook, handbook.of_kind("centroids"))
     for table in handbook.of_kind("boxes"):
         yield from _about_boxes(handbook, table)
+
+
+def _uses(handbook: Handbook) -> Iterator[Block]:
+    """Which of several kinds of tables to take for what."""
+    rows, synthetic = handbook.of_kind("rows"), handbook.of_kind("synthetic")
+    if not handbook.of_kind("counts") or not (rows or synthetic):
+        return
+    items = [
+        "Numbers, shares and cross tables: the noisy counts, which have intervals. `shoal.load` in Python answers "
+        f"questions from them{', and from the rows too,' if rows else ''} and says from which tables."
+    ]
+    items += [
+        f"One file of full width, to try programs on or to train models: {_name(table.file)}. Look up what matters in the "
+        "counts: nothing that is read off synthetic rows has an interval."
+        for table in synthetic
+    ]
+    if rows:
+        where = "`views/`" if handbook.has_views else _names([table.file for table in rows])
+        items.append(f"Rows of records that are in the original, with coarse labels: {where}.")
+    yield Paragraph("Which to take:")
+    yield Points(tuple(items))
 
 
 def _about_centroids(handbook: Handbook, tables: Sequence[HandbookTable]) -> Iterator[str]:
