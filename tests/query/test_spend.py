@@ -11,7 +11,7 @@ from shoal.guarantee.noise import NoisyTablesDP
 from shoal.ledger.event import Budget
 from shoal.ledger.filter import EventCost
 from shoal.query.batch import PricedQuestion, load
-from shoal.query.questions.moments import Count, Mean, Sum
+from shoal.query.questions.moments import Count, Mean, Sum, Variance
 from shoal.query.questions.quantile import Quantile
 from shoal.query.questions.tables import Histogram
 from shoal.query.spend import read_share
@@ -66,6 +66,37 @@ def test_a_share_is_worth_the_mechanism_of_the_smallest_error(tmp_path):
 
 
 @pytest.mark.slow
+def test_an_answer_on_record_is_given_where_it_is_as_near_as_asked_and_nowhere_else(tmp_path):
+    """Gaussian noise within 28 has epsilon .3257; Laplace noise of epsilon .3 is within 10."""
+    with opened(tmp_path, policy(WIDE)) as asking:
+        rough = asking.ask(Count("age >= 65"), share="1%")
+        assert (rough.mechanism, rough.errors[0].within, rough.epsilon > Fraction("0.3")) == ("gaussian", 28, True)
+        assert asking.ask(Count("age >= 65"), share="1%").free
+        assert asking.price(Count("age >= 65"), within=28, mechanism="laplace").free
+        for terms in ({"within": 12, "mechanism": "laplace"}, {"epsilon": "0.3"}):
+            price = asking.price(Count("age >= 65"), **terms)
+            assert not price.free
+            assert price.errors[0].within <= 12
+        assert not asking.price(Count("age >= 65"), "0.3", "gaussian", delta="1e-5").free
+        near = asking.ask(Count("age >= 65"), "0.25")
+        assert (near.free, near.mechanism, near.errors[0].within) == (False, "laplace", 12)
+        # Now the nearer one is on record, and worse ones of a larger epsilon are not paid for any more.
+        for terms in ({"share": "1%"}, {"within": 12}, {"within": 28}, {"epsilon": "0.2"}):
+            again = asking.ask(Count("age >= 65"), **terms)
+            assert (again.free, again.value) == (True, near.value)
+        assert not asking.price(Count("age >= 65"), within=11).free
+
+
+def test_a_better_mechanism_at_the_same_epsilon_is_charged_and_a_hardly_better_one_is_not(tmp_path):
+    with opened(tmp_path) as asking:
+        asking.ask(Sum("age"), "0.1", "laplace")
+        assert asking.ask(Sum("age"), "0.1", "optimal").free
+        first = asking.ask(Variance("age"), "0.1", "laplace")
+        second = asking.ask(Variance("age"), "0.1")
+        assert (second.free, second.mechanism, second.value != first.value) == (False, "optimal", True)
+        assert asking.ask(Variance("age"), "0.1", "laplace").free
+
+
 def test_within_takes_as_little_as_the_error_allows(tmp_path):
     with opened(tmp_path, policy(WIDE)) as asking:
         price = asking.price(Count("age >= 65"), within=28)

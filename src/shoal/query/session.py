@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -28,7 +28,7 @@ from shoal.engine.base import Engine, Table
 from shoal.engine.digest import Contents
 from shoal.errors import BudgetError, DataError, LedgerError, UsageError
 from shoal.guarantee.claim import Claim, Status, make_claim
-from shoal.guarantee.rounding import Number
+from shoal.guarantee.rounding import Number, exact
 from shoal.language.interface import LEVEL, PriceTerms, QueryInterface
 from shoal.language.result import Result, frame_kind
 from shoal.ledger import refusals
@@ -43,10 +43,10 @@ from shoal.query import dataset as datasets
 from shoal.query.answer import Answer, Price, recorded_offer
 from shoal.query.batch import BatchPart, PricedQuestion
 from shoal.query.dataset import Dataset
-from shoal.query.price import Offer
+from shoal.query.price import NoiseOffer, Offer
 from shoal.query.questions.base import Query, Question
 from shoal.query.questions.workload import read_question
-from shoal.query.spend import find_offer
+from shoal.query.spend import find_offer, largest_error
 
 if TYPE_CHECKING:
     from shoal.query.prior import AnalystPrior
@@ -62,6 +62,8 @@ class PreparedQuestion:
     offer: Offer
     key: str | None
     prior: AnalystPrior | None = None
+    within: Number | None = None
+    """How far off the answer may be in 95 of 100 cases, where that was asked for."""
 
     @property
     def ledger_text(self) -> str:
@@ -222,7 +224,7 @@ class Session(QueryInterface):
         share: Number | None = None,
         within: Number | None = None,
     ) -> Fraction | None:
-        """The largest epsilon below this one at which the very question was answered; None where it is new or would be free.
+        """The largest epsilon at which the question was answered, less near; None where it is new or would be free.
 
         That answer is given again for nothing; asking for a better one costs its full price.
         """
@@ -243,7 +245,7 @@ class Session(QueryInterface):
         share: Number | None = None,
         within: Number | None = None,
     ) -> Answer:
-        """One answer, charged before it is drawn; free if the same question was answered before at this epsilon or more.
+        """One answer, charged before it is drawn; free if one as near is on record.
 
         `mechanism` is laplace, optimal, gaussian (with a delta), refinement (with a prior) or auto: the one with the
         smallest expected error, by question, budget, epsilon and prior alone. In place of an `epsilon`, `share` says
@@ -358,10 +360,10 @@ class Session(QueryInterface):
         prior = _resolve_prior(ask.prior, query)
         chosen = find_offer(query, ask, prior, self.rooms)
         if chosen.mechanism != "refinement" or prior is None:
-            return PreparedQuestion(query, chosen, query.identity, prior)
+            return PreparedQuestion(query, chosen, query.identity, prior, ask.within)
         key = None if prior.text is None else f"{query.identity} given {prior.text}"
         _refuse_unwritable(key or "")
-        return PreparedQuestion(query, chosen, key, prior)
+        return PreparedQuestion(query, chosen, key, prior, ask.within)
 
     def _batch(self, questions: Sequence[object], epsilon: Number | None) -> list[PreparedQuestion]:
         if not questions:
@@ -387,13 +389,15 @@ class Session(QueryInterface):
         return batches.cost(parts, self.dataset.unit, delta)
 
     def _on_record(self, prepared: PreparedQuestion) -> Answer | None:
-        """The best answer that was given to this question about this table, at this epsilon or more.
+        """The nearest answer that was given to this question about this table, if it is as near as the one asked for.
 
+        Gaussian noise has a larger epsilon than Laplace noise that is as near, so epsilon alone does not tell.
         An answer that was recorded and is lost is refused: a second one would be charged and drawn in its place.
         """
         if prepared.key is None:
             return None
         found = self._ledger.recorded_answers(self.dataset.name, prepared.key, self.dataset.identity)
+        near: list[Answer] = []
         for each in sorted(found, key=lambda one: (-one.epsilon, one.number)):
             content = self._ledger.content(each)
             if content is None:
@@ -401,18 +405,20 @@ class Session(QueryInterface):
                     f"the answer of event {each.number} of the ledger is lost, or is not the one that was recorded",
                     fix="restore the ledger from a backup; nothing was charged",
                 )
-            if each.epsilon >= prepared.offer.cost.epsilon:
-                answer = Answer.from_content(content, each.charge)
-                if (answer.question, answer.epsilon) != (prepared.query.identity, each.epsilon):
-                    raise LedgerError(
-                        f"the answer of event {each.number} of the ledger is to another question",
-                        fix="restore the ledger from a backup; nothing was charged",
-                    )
-                drawn_by = partial(recorded_offer, answer, prepared.query, prepared.prior)
-                known = replace(answer, scope=answer.scope or prepared.offer.scope, offer=drawn_by)
-                self._given.add((known.charge, known.content()))
-                return known
-        return None
+            answer = Answer.from_content(content, each.charge)
+            if (answer.question, answer.epsilon) != (prepared.query.identity, each.epsilon):
+                raise LedgerError(
+                    f"the answer of event {each.number} of the ledger is to another question",
+                    fix="restore the ledger from a backup; nothing was charged",
+                )
+            drawn_by = partial(recorded_offer, answer, prepared.query, prepared.prior)
+            if _is_as_near(answer, drawn_by, prepared):
+                near.append(replace(answer, scope=answer.scope or prepared.offer.scope, offer=drawn_by))
+        if not near:
+            return None
+        known = near[0] if len(near) == 1 else min(near, key=_expected_error)
+        self._given.add((known.charge, known.content()))
+        return known
 
     def _unanswered(self, prepared: Sequence[PreparedQuestion]) -> tuple[int, ...]:
         """The earlier charges of these questions to which no answer was recorded."""
@@ -472,6 +478,28 @@ class Session(QueryInterface):
             with Source.secure() as source:
                 self._opened = datasets.bound_rows(table, self.dataset.unit, source), contents
         return self._opened
+
+
+AS_NEAR = 1.1
+"""Of the epsilon that is asked for or more, an answer on record is given whose expected error is larger by a tenth at most."""
+
+
+def _is_as_near(answer: Answer, drawn_by: Callable[[], Offer], prepared: PreparedQuestion) -> bool:
+    """Whether an answer on record is as near as what is asked for, by the question and both mechanisms alone."""
+    if prepared.within is not None:
+        return largest_error(drawn_by()) <= float(exact(prepared.within, "within"))
+    asked = prepared.offer
+    enough = answer.epsilon >= asked.cost.epsilon
+    if not isinstance(asked, NoiseOffer) or (answer.mechanism == asked.mechanism and not answer.delta):
+        return enough
+    found = drawn_by()
+    return isinstance(found, NoiseOffer) and found.score <= (AS_NEAR if enough else 1) * asked.score
+
+
+def _expected_error(answer: Answer) -> float:
+    """The expected error of an answer on record; that of priors and ranks falls with epsilon, and the first has the largest."""
+    found = None if answer.offer is None else answer.offer()
+    return found.score if isinstance(found, NoiseOffer) else 0.0
 
 
 def _resolve_prior(given: object, query: Query) -> AnalystPrior | None:

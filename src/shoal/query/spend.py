@@ -172,7 +172,7 @@ def _made(makers: Sequence[Callable[[], Offer]]) -> list[Offer]:
 def _smallest(make: Callable[[float], Offer], low: float, high: float, most: float) -> Offer:
     """The cheapest offer whose errors are within `most`, by halving the logarithm of its size; what is returned is within."""
     best = make(high)
-    reached = _error(best)
+    reached = largest_error(best)
     if reached > most:
         raise ParameterError(
             "no answer that this budget or any epsilon allows is that near",
@@ -183,7 +183,7 @@ def _smallest(make: Callable[[float], Offer], low: float, high: float, most: flo
         middle = (low + high) / 2
         try:
             found = make(middle)
-            near = _error(found) <= most
+            near = largest_error(found) <= most
         except ParameterError:  # too wide for its grid
             near = False
         if near:
@@ -193,7 +193,7 @@ def _smallest(make: Callable[[float], Offer], low: float, high: float, most: flo
     return best
 
 
-def _error(offered: Offer) -> float:
+def largest_error(offered: Offer) -> float:
     """The largest error of an answer in 95 of 100 cases; refused where it comes with the answer only."""
     ranked = isinstance(offered, RankOffer)  # in rows; the interval of its value comes with the answer
     widths = [error.within for error in offered.errors if not (ranked and error.how == "later")]
