@@ -30,7 +30,7 @@ def no_session(monkeypatch):
         SparkSession = Nothing
 
     monkeypatch.setattr(sessions, "load_pyspark", lambda: Sql)
-    monkeypatch.setattr(sessions, "_OWN", {})  # a session that is only pretended leaves the settings of a real one alone
+    monkeypatch.setattr(sessions, "_OWN", {})  # a pretended session leaves the settings of a real one alone
 
 
 def test_without_pyspark_the_error_says_how_to_install_it(monkeypatch):

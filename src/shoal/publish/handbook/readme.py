@@ -144,9 +144,12 @@ def _uses(handbook: Handbook) -> Iterator[Block]:
     rows, synthetic = handbook.of_kind("rows"), handbook.of_kind("synthetic")
     if not handbook.of_kind("counts") or not (rows or synthetic):
         return
+    from_rows = ", and from the rows too," if rows else ""
     items = [
-        "Numbers, shares and cross tables: the noisy counts, which have intervals. `shoal.load` in Python answers "
-        f"questions from them{', and from the rows too,' if rows else ''} and says from which tables."
+        (
+            "Numbers, shares and cross tables: the noisy counts, which have intervals. `shoal.load` in Python answers "
+            f"questions from them{from_rows} and says from which tables."
+        )
     ]
     items += [
         f"One file of full width, to try programs on or to train models: {_name(table.file)}. Look up what matters in the "
