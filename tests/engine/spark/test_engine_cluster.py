@@ -89,11 +89,14 @@ def spellings(key: bytes) -> list[bytes]:
     """How a key might stand in a text: as bytes, in hexadecimal, in base 64, as a list of numbers, as Python writes bytes."""
     signed = [byte - 256 if byte > 127 else byte for byte in key]
     lists = [separator.join(map(str, numbers)) for numbers in (list(key), signed) for separator in (",", ", ")]
-    texts = [key.hex(), key.hex().upper(), base64.b64encode(key).decode().rstrip("="), repr(key)[2:-1], *lists]
+    # In base 64, where it stands in what is written decides how it is spelled; the signs at its ends belong to others too.
+    in_base_64 = [base64.b64encode(bytes(before) + key)[(4 if before else 0) : -4].decode() for before in range(3)]
+    texts = [key.hex(), key.hex().upper(), *in_base_64, repr(key)[2:-1], *lists]
     return [key, *(text.encode() for text in texts)]
 
 
 def test_a_key_in_a_log_would_be_found():
     key = bytes(range(200, 232))
-    for written in (key, b"a" + key.hex().encode(), str(list(key)).encode(), base64.b64encode(key)):
+    in_base_64 = [base64.b64encode(bytes(before) + key + b"after") for before in range(5)]
+    for written in (key, b"a" + key.hex().encode(), str(list(key)).encode(), base64.b64encode(key), *in_base_64):
         assert any(spelled in written for spelled in spellings(key))

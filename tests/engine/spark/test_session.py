@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import socket
+from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
 
+from shoal.chance.source import Source
 from shoal.engine.spark import session as sessions
 from shoal.engine.spark.engine import Spark
 from shoal.errors import DataError, ShoalError, UsageError
+from tests.engine.spark.test_engine_cluster import spellings
 from tests.engine.tables import ROWS, SCHEMA, arrow
 from tests.spark import SETTINGS, require_spark
 
@@ -91,6 +95,25 @@ def test_a_session_that_runs_is_used_and_not_changed():
     assert first.conf.get("spark.sql.ansi.enabled") == before
     assert first.sparkContext.getConf().get("spark.io.encryption.enabled") == "true"
     assert first.sparkContext.uiWebUrl is None
+
+
+@pytest.mark.slow
+def test_what_python_logs_of_its_calls_of_java_shows_no_key(caplog, monkeypatch):
+    """At the level DEBUG, which a program may set for all of its log, Py4J writes every call down, functions included."""
+    require_spark()
+    mask = Source.seeded(9).row_mask(Fraction(1, 2))
+    key = bytes(mask._key.secret())
+    table = Spark(session=sessions.start("local[2]", SETTINGS)).scan(arrow(ROWS), SCHEMA)
+
+    def is_logged() -> bool:
+        caplog.clear()
+        with caplog.at_level(logging.DEBUG):
+            table.keep(mask.keep).rows()
+        return any(spelled in caplog.text.encode() for spelled in spellings(key))
+
+    assert not is_logged()
+    monkeypatch.setattr(sessions._NO_COMMANDS, "filter", lambda _: True)
+    assert is_logged()  # so the test would find it
 
 
 @pytest.mark.parametrize(

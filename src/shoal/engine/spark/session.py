@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
+import logging
 import os
 import re
 import secrets
@@ -67,6 +68,8 @@ JAVA = 17
 """The oldest Java that Spark 4 runs on."""
 MARK = f"error of shoal {secrets.token_hex(8)}: "
 """What an error of a worker begins with among all that Spark says; nobody who writes a table can know it."""
+COMMANDS = ("py4j.java_gateway", "py4j.clientserver")
+"""Loggers of Python that show, at the level DEBUG, every call of Java with all that it carries: functions with their keys."""
 _SENT: Mapping[str, type[ShoalError]] = {kind.__name__: kind for kind in (DataError, UsageError, ShoalError)}
 _OWN: dict[str, str] = {}
 """Settings with which a session was started here; Spark adds to some of them."""
@@ -205,8 +208,25 @@ def _launch(settings: Mapping[str, str], *, quiet: bool) -> SparkSession:
         return SparkSession(context)
 
 
+class _WithoutCommands(logging.Filter):
+    """Lets warnings and errors pass, and no call of Java."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.levelno > logging.DEBUG
+
+
+_NO_COMMANDS = _WithoutCommands()
+
+
+def silence_commands() -> None:
+    """Keep what Python sends to Java out of the log of this process, from now on: a function that is sent carries a key."""
+    for name in COMMANDS:
+        logging.getLogger(name).addFilter(_NO_COMMANDS)  # once, however often it is added
+
+
 def isolate(session: SparkSession) -> SparkSession:
     """Open a session of the same application with our own settings of SQL; those of the given one stay as they are."""
+    silence_commands()
     own = session.newSession()
     for name, value in MEANING.items():
         own.conf.set(name, value)
