@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from fractions import Fraction
 
 import numpy as np
@@ -202,6 +203,34 @@ def test_parts_with_other_columns_are_refused(tmp_path):
     as_csv([row[:7] for row in MANY[:5]], tmp_path / "lines" / "b.csv", names=NAMES[:7])
     with pytest.raises(DataError, match=r"do not have the same columns; got lines: b\.csv differs"):
         SPARK.scan(tmp_path / "lines", SCHEMA)
+
+
+def test_a_file_that_would_be_left_out_is_refused(tmp_path):
+    """Rows of a file that cannot be opened must not be missing in silence."""
+    lost, pipe = tmp_path / "lost", tmp_path / "pipe"
+    for folder in (lost, pipe):
+        folder.mkdir()
+        parquet.write_table(arrow(MANY[:5]), folder / "a.parquet")
+    (lost / "b.parquet").symlink_to("moved-away.parquet")
+    os.mkfifo(pipe / "b.parquet")
+    for engine in (SPARK, DuckDB()):
+        with pytest.raises(DataError, match=r"a link that leads nowhere; got b\.parquet; restore the file"):
+            engine.scan(lost, SCHEMA)
+        with pytest.raises(DataError, match=r"read from a plain file; got b\.parquet, a named pipe"):
+            engine.scan(pipe, SCHEMA)
+    with pytest.raises(DataError, match="a link that leads nowhere"):
+        SPARK.scan(str(lost / "*.parquet"), SCHEMA)
+
+
+@pytest.mark.parametrize("name", ["a b", "a%41b", "a#?b", "a=1", "[x]{y}", "back\\slash", "*", "z\nz"])
+def test_names_of_files_and_folders_are_taken_as_they_are(tmp_path, name):
+    place = tmp_path / name
+    place.mkdir()
+    parquet.write_table(arrow(MANY[:5]), place / f"{name}.parquet")
+    (place / f"{name}=2").mkdir()
+    parquet.write_table(arrow(MANY[5:9]), place / f"{name}=2" / f"{name}.parquet")
+    ours, other = (engine.scan(place, SCHEMA).keep(MASK).digest() for engine in (SPARK, DuckDB()))
+    assert ours == other
 
 
 def test_what_is_no_table_is_refused_as_every_engine_does(tmp_path):

@@ -26,6 +26,7 @@ from shoal.engine.read.source import (
     Stamp,
     StoredColumns,
     refuse_expansion,
+    refuse_lost_part,
     refuse_special,
 )
 from shoal.engine.read.storage import Storage, mark_of, plain, plain_type, reads, storage_of
@@ -500,6 +501,8 @@ def parquet_files(folder: Path) -> list[Path]:
     ]
     if not files:
         raise DataError("the folder holds no Parquet files", came=folder.name or folder, allowed=ALLOWED)
+    for file in files:
+        refuse_lost_part(file)
     return sorted(files, key=lambda file: file.relative_to(folder).as_posix())
 
 

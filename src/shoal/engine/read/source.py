@@ -91,6 +91,16 @@ def refuse_special(file: Path) -> None:
         )
 
 
+def refuse_lost_part(file: Path) -> None:
+    """Raise DataError where a file of a folder is a link that leads nowhere: without it, rows would be left out."""
+    if not file.exists():
+        raise DataError(
+            "a file of the folder is a link that leads nowhere",
+            came=file.name,
+            fix="restore the file, or remove the link",
+        )
+
+
 def _mark(file: Path, *, held: bool) -> Mark:
     status = _status(file)
     if status[0] > SMALL:

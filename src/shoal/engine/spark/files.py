@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from shoal.engine.read.foreign.compressed import inner_ending, is_packed
 from shoal.engine.read.input import CSV, PARQUET
-from shoal.engine.read.source import Stamp
+from shoal.engine.read.source import Stamp, refuse_lost_part, refuse_special
 from shoal.engine.spark.session import explain
 from shoal.errors import DataError
 
@@ -130,11 +130,14 @@ def _below(file: Path, fixed: Path) -> str:
 
 def _choose(named: Sequence[tuple[str, Path]], name: str) -> tuple[bool, list[Path]]:
     shown = [each for each in named if not any(part[0] in HIDDEN for part in Path(each[0]).parts if part != "/")]
-    kinds = {file: _kind(file.name) for _, file in shown if file.is_file()}
+    kinds = {file: _kind(file.name) for _, file in shown if not file.is_dir()}
     parquet = any(kind is True for kind in kinds.values())
     chosen = sorted((each for each in shown if kinds.get(each[1]) is parquet), key=lambda each: each[0])
     if not chosen:
         raise _nothing(name)
+    for _, file in chosen:  # a file that is left out would be rows that are left out
+        refuse_lost_part(file)
+        refuse_special(file)
     return parquet, [file for _, file in chosen]
 
 
