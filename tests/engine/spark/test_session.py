@@ -204,3 +204,24 @@ def test_ctrl_c_stays_with_a_command_that_handles_it(monkeypatch, no_session, ow
         assert signal.getsignal(signal.SIGINT) is (ours if own else pysparks)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_java_does_not_outlive_a_start_that_is_interrupted():
+    """Java ends by itself when nobody is there any more, but not while it is still starting."""
+    java_gateway = pytest.importorskip("pyspark.java_gateway", reason="cannot run here: no pyspark")
+    before, started = java_gateway.Popen, []
+
+    def interrupted() -> None:
+        with sessions._java_ended_with_its_start():
+            started.append(java_gateway.Popen(["sleep", "600"]))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert started[0].poll() == -signal.SIGKILL
+    assert java_gateway.Popen is before
+    with sessions._java_ended_with_its_start():
+        started.append(java_gateway.Popen(["sleep", "600"]))
+    assert started[1].poll() is None
+    started[1].kill()
+    started[1].wait()

@@ -187,6 +187,31 @@ def _own_interrupt_handler() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
+@contextlib.contextmanager
+def _java_ended_with_its_start() -> Iterator[None]:
+    """End the Java that is being started where the start is interrupted: by itself it ends only once it has answered."""
+    from pyspark import java_gateway
+
+    launcher: Any = java_gateway
+    started: list[subprocess.Popen[bytes]] = []
+    popen = launcher.Popen
+
+    def remember(*given: Any, **named: Any) -> subprocess.Popen[bytes]:
+        started.append(popen(*given, **named))
+        return started[-1]
+
+    launcher.Popen = remember
+    try:
+        yield
+    except BaseException:
+        for process in started:
+            process.kill()
+            process.wait()
+        raise
+    finally:
+        launcher.Popen = popen
+
+
 def _launch(settings: Mapping[str, str], *, quiet: bool) -> SparkSession:
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
@@ -198,9 +223,10 @@ def _launch(settings: Mapping[str, str], *, quiet: bool) -> SparkSession:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         # What Spark says on its way goes to standard error, where our own progress is shown.
-        gateway = launch_gateway(  # type: ignore[no-untyped-call]
-            conf, popen_kwargs={"stderr": subprocess.DEVNULL} if quiet else None
-        )
+        with _java_ended_with_its_start():
+            gateway = launch_gateway(  # type: ignore[no-untyped-call]
+                conf, popen_kwargs={"stderr": subprocess.DEVNULL} if quiet else None
+            )
         context = SparkContext(conf=conf, gateway=gateway)
         context.pythonExec = settings["spark.pyspark.python"]
         if quiet:
