@@ -116,6 +116,18 @@ def test_what_python_logs_of_its_calls_of_java_shows_no_key(caplog, monkeypatch)
     assert is_logged()  # so the test would find it
 
 
+@pytest.mark.slow
+def test_the_active_session_of_a_program_stays_the_same():
+    require_spark()
+    from pyspark.sql import SparkSession
+
+    first = sessions.start("local[2]", SETTINGS)
+    first.createDataFrame([(1,)], "x int")  # what makes a session the active one
+    Spark(session=first).scan(arrow(ROWS), SCHEMA).rows()
+    assert SparkSession.getActiveSession() is first
+    assert SparkSession.active().conf.get("spark.sql.ansi.enabled") == first.conf.get("spark.sql.ansi.enabled")
+
+
 @pytest.mark.parametrize(
     ("said", "kind", "means"),
     [

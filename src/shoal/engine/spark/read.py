@@ -28,7 +28,7 @@ from shoal.engine.read.input import Input, match_schema, open_input
 from shoal.engine.read.source import StoredColumns
 from shoal.engine.spark import workers
 from shoal.engine.spark.files import FileList, FileMarks, find_files, is_file_system, refuse_drift
-from shoal.engine.spark.session import SparkConnection, explain
+from shoal.engine.spark.session import SparkConnection, active_session_kept, explain
 from shoal.errors import DataError, UsageError
 from shoal.progress import Stage
 
@@ -120,7 +120,8 @@ def _hand_over(opened: Input, session: SparkSession) -> SparkInput:
 def from_arrow(session: SparkSession, table: pa.Table) -> DataFrame:
     """Hand an Arrow table over to Spark."""
     shape = T.StructType([T.StructField(each.name, _spark_type(each.type)) for each in table.schema])
-    return session.createDataFrame(table, shape) if table.num_rows else session.createDataFrame([], shape)
+    with active_session_kept():
+        return session.createDataFrame(table, shape) if table.num_rows else session.createDataFrame([], shape)
 
 
 def _spark_type(kind: pa.DataType) -> Any:

@@ -250,6 +250,23 @@ def silence_commands() -> None:
         logging.getLogger(name).addFilter(_NO_COMMANDS)  # once, however often it is added
 
 
+@contextlib.contextmanager
+def active_session_kept() -> Iterator[None]:
+    """Leave the active session of the process as it is: PySpark puts the one in its place that a frame is made with.
+
+    What the program does afterwards by the active session would otherwise go by our settings of SQL.
+    """
+    from pyspark.sql import SparkSession
+
+    before = SparkSession._activeSession
+    try:
+        yield
+    finally:
+        if before is not None and SparkSession._activeSession is not before:
+            SparkSession._activeSession = before
+            SparkSession._get_j_spark_session_class(before._jvm).setActiveSession(before._jsparkSession)
+
+
 def isolate(session: SparkSession) -> SparkSession:
     """Open a session of the same application with our own settings of SQL; those of the given one stay as they are."""
     silence_commands()
