@@ -16,7 +16,7 @@ from shoal.data.schema import Attribute, FileFormat, Role, Schema, Type
 from shoal.engine.base import open_engine
 from shoal.engine.duckdb.engine import DuckDB
 from shoal.engine.spark.session import start
-from shoal.errors import DataError, DomainError
+from shoal.errors import DataError, DomainError, UsageError
 from tests.engine.tables import NAMES, ROWS, SCHEMA, arrow, as_csv, as_folder, plain
 from tests.spark import SETTINGS, SPARK, require_spark
 
@@ -222,6 +222,20 @@ def test_a_file_that_would_be_left_out_is_refused(tmp_path):
         SPARK.scan(str(lost / "*.parquet"), SCHEMA)
 
 
+def test_what_spark_does_not_open_is_told_by_what_is_wrong_with_it(tmp_path):
+    parquet.write_table(arrow(MANY[:5]), tmp_path / "10:30.parquet")
+    with pytest.raises(DataError, match=r"with a colon in their name; got 10:30\.parquet; rename it"):
+        SPARK.scan(tmp_path / "10:30.parquet", SCHEMA)
+    age = Schema((Attribute("age", Role.QUASI, Type.INTEGER),))
+    for name, held, wrong in (
+        ("twice", pa.table([pa.array([1]), pa.array([2])], names=["age", "age"]), "have the name of an earlier column"),
+        ("clock", pa.table({"age": [1], "at": pa.array([1], pa.time64("us"))}), "a type that Spark does not read"),
+    ):
+        parquet.write_table(held, tmp_path / f"{name}.parquet")
+        with pytest.raises(DataError, match=wrong):
+            SPARK.scan(tmp_path / f"{name}.parquet", age)
+
+
 @pytest.mark.parametrize("name", ["a b", "a%41b", "a#?b", "a=1", "[x]{y}", "back\\slash", "*", "z\nz"])
 def test_names_of_files_and_folders_are_taken_as_they_are(tmp_path, name):
     place = tmp_path / name
@@ -270,6 +284,21 @@ def test_a_frame_of_spark_is_read_by_spark_whatever_engine_is_named(tmp_path):
     assert halves == [150, 150]  # numbers are 0 to 299, each once
     again = table.keep(MASK)
     assert written(again, tmp_path) == written(again, tmp_path)
+
+
+def test_frames_that_no_settled_table_can_be_made_of_are_refused():
+    session = start("local[2]", SETTINGS)
+    age = Schema((Attribute("age", Role.QUASI, Type.INTEGER),))
+    endless = session.readStream.format("rate").load().selectExpr("value AS age")
+    with pytest.raises(UsageError, match="frames of a stream are not read"):
+        open_engine(data=endless).scan(endless, age)
+    session.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        both = session.sql("SELECT 1 AS age, 2 AS Age")
+    finally:
+        session.conf.set("spark.sql.caseSensitive", "false")
+    with pytest.raises(DataError, match="differ in capital letters alone, and its session does not tell them apart"):
+        open_engine(data=both).scan(both, age)
 
 
 def test_a_frame_that_draws_at_random_is_computed_once():

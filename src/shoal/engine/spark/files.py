@@ -229,6 +229,14 @@ def _status(session: SparkSession, address: str) -> Mark | None:
         return None
 
 
+def refuse_colons(files: FileList) -> None:
+    """Raise DataError for a Parquet file here that Spark does not open, as it looks for checksums in a file beside each."""
+    for address in files.addresses if files.is_local else ():
+        name = address.rsplit("/", 1)[-1]
+        if ":" in name:
+            raise DataError("Spark does not read Parquet files with a colon in their name", came=name, fix="rename it")
+
+
 def refuse_drift(session: SparkSession, files: FileList) -> None:
     """Raise DataError where Parquet files do not have the same columns: Spark would read a column that one lacks as missing."""
     if len(files.addresses) < 2:

@@ -27,7 +27,7 @@ from shoal.engine.read.foreign.address import is_address
 from shoal.engine.read.input import Input, match_schema, open_input
 from shoal.engine.read.source import StoredColumns
 from shoal.engine.spark import workers
-from shoal.engine.spark.files import FileList, FileMarks, find_files, is_file_system, refuse_drift
+from shoal.engine.spark.files import FileList, FileMarks, find_files, is_file_system, refuse_colons, refuse_drift
 from shoal.engine.spark.session import SparkConnection, active_session_kept, explain
 from shoal.errors import DataError, UsageError
 from shoal.progress import Stage
@@ -165,6 +165,10 @@ def _open_frame(data: Any, schema: Schema, session: SparkSession) -> SparkInput:
             came=f"{type(data).__module__}.{type(data).__name__}",
             fix="write the table as Parquet and name that, or use a session of the classic kind",
         )
+    if data.isStreaming:
+        raise UsageError(
+            "frames of a stream are not read", came="one without an end", fix="write its rows as Parquet, and name that"
+        )
     connection = SparkConnection(session, FileMarks())
     own = data.sparkSession
     names = ["`" + name.replace("`", "``") + "`" for name in data.schema.names]
@@ -262,6 +266,7 @@ def _stored(kind: Any, x: SparkColumn) -> tuple[pa.DataType, SparkColumn]:
 
 def _open_parquet(files: FileList, schema: Schema, session: SparkSession, _: Stage) -> SparkInput:
     connection = SparkConnection(session, files.marks)
+    refuse_colons(files)
     refuse_drift(session, files)
     # With an option of its own the plan is like no other: what somebody keeps of an earlier state of these files is not taken.
     reader = session.read.option("shoal", secrets.token_hex(8))

@@ -449,10 +449,22 @@ _FAILURES: tuple[tuple[str, type[ShoalError], str, str], ...] = (
         "write all parts of the table with the same names and types",
     ),
     (
-        r"PARQUET_TYPE_|Illegal Parquet type|UNSUPPORTED_DATA_?TYPE",
+        r"PARQUET_TYPE_|Illegal Parquet type|UNSUPPORTED_(DATA_?|TIME_)TYPE",
         DataError,
         "a column has a type that Spark does not read",
         "leave the column out of the files, or store it as text, a number, a date or a time in microseconds",
+    ),
+    (
+        r"COLUMN_ALREADY_EXISTS",
+        DataError,
+        "columns have the name of an earlier column",
+        "rename them",
+    ),
+    (
+        r"AMBIGUOUS_REFERENCE",
+        DataError,
+        "the frame has columns whose names differ in capital letters alone, and its session does not tell them apart",
+        "rename them, or set spark.sql.caseSensitive of that session to true",
     ),
     (
         r"ArithmeticException|NUMERIC_VALUE_OUT_OF_RANGE",
@@ -479,7 +491,10 @@ _FAILURES: tuple[tuple[str, type[ShoalError], str, str], ...] = (
         r"FAILED_READ_FILE|CANNOT_READ_FILE|Corrupt|ParquetDecodingException|is not a Parquet file",
         DataError,
         "a file of the input cannot be read",
-        "check that every file is whole and what its name says it is",
+        (
+            "check that every file is whole and what its name says it is; a file that was written again no longer fits a "
+            "`.NAME.crc` that lies beside it: remove that"
+        ),
     ),
 )
 """Patterns of what Spark and Java say, and what each means."""
