@@ -498,17 +498,9 @@ class Overlap(Generic[Table]):
             _, touched, whole = self.of(boxes)
             volume = np.ones(len(boxes))
             for j, name in enumerate(self.view.columns):
-                volume *= _volumes(self.view.meanings[name])[boxes[:, j]]
+                volume *= self.view.meanings[name].volumes[boxes[:, j]]
             return float(volume[touched & ~whole].sum())
         volume = np.ones(())
         for name in self.named:
-            volume = np.multiply.outer(volume, _volumes(self.view.meanings[name]))
+            volume = np.multiply.outer(volume, self.view.meanings[name].volumes)
         return float(volume[(self._tables[1] > 0) & (self._tables[2] > 0)].sum())
-
-
-def _volumes(own: Meaning) -> Floats:
-    """Give the part of the domain that each label stands for."""
-    pieces = atom_axis([own])
-    label, atom = pieces.members(resolve_masks(pieces, own.labels))
-    sizes = np.bincount(label, pieces.sizes[atom], len(own.labels))
-    return np.asarray(sizes / max(float(pieces.sizes.sum()), 1e-300))

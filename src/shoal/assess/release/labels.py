@@ -84,6 +84,14 @@ class Meaning:
         """The labels as they stand in the table."""
         return tuple(label.text for label in self.labels)
 
+    @cached_property
+    def volumes(self) -> Floats:
+        """The part of the domain that each label stands for."""
+        pieces = atom_axis([self])
+        label, atom = pieces.members(resolve_masks(pieces, self.labels))
+        sizes = np.bincount(label, pieces.sizes[atom], len(self.labels))
+        return np.asarray(sizes / max(float(pieces.sizes.sum()), 1e-300))
+
     def stands_for(self, text: str) -> Any:
         """Give what a label stands for: (low, high) of a number, date or time (high not included), else its values."""
         label = next((each for each in self.labels if each.text == text), None)

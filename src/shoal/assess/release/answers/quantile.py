@@ -54,22 +54,21 @@ def quantile(
     last = len(edges) - 1
     first = next((place for place in range(1, last) if below(place).high >= share), last) - 1
     final = next((place for place in range(last - 1, 0, -1) if below(place).low <= share), 0) + 1
-    shares = [0.0, *(below(place).value for place in range(max(first, 1), min(final, last - 1) + 1)), 1.0]
-    places = [edges[0], *edges[max(first, 1) : min(final, last - 1) + 1], edges[-1]]
     low, high = float(edges[first]), float(edges[max(final, first + 1)])
-    value = min(max(_interpolate(places, shares, float(share)), low), high)
+    value = min(max(_interpolate(edges, lambda place: below(place).value, float(share)), low), high)
     found = below(1) if last > 1 else whole.share([{}])
     estimate = Estimate(value, low, high, level, found.view, f"{METHOD}: {found.method}", loaded.records)
     return estimate, lambda at: _value(kind, at)
 
 
-def _interpolate(places: list[Fraction], shares: list[float], share: float) -> float:
-    """Where the estimated share reaches q, between edges in proportion."""
-    rising = [max(shares[: i + 1]) for i in range(len(shares))]
-    at = min(max(bisect_left(rising, share), 1), len(rising) - 1)
-    step = rising[at] - rising[at - 1]
-    part = (share - rising[at - 1]) / step if step > 0 else 0.5
-    return float(places[at - 1]) + min(max(part, 0.0), 1.0) * float(places[at] - places[at - 1])
+def _interpolate(edges: list[Fraction], below: Callable[[int], float], share: float) -> float:
+    """Where the estimated share below an edge reaches q, between edges in proportion; found by halving."""
+    last = len(edges) - 1
+    known = {0: 0.0, last: 1.0}
+    at = bisect_left(range(1, last), share, key=below) + 1
+    under, over = (known[place] if place in known else below(place) for place in (at - 1, at))
+    part = (share - under) / (over - under) if over > under else 0.5
+    return float(edges[at - 1]) + min(max(part, 0.0), 1.0) * float(edges[at] - edges[at - 1])
 
 
 def _edges(loaded: LoadedRelease, attribute: str) -> tuple[Type, list[Fraction]]:
