@@ -114,6 +114,26 @@ def test_wider_views_single_views_and_repeats_agree_too(tmp_path):
     assert distance(fitted.marginal("a0", "a1", "a2").value, cube) < 0.1
 
 
+def test_what_is_hidden_of_a_wide_ordered_domain_lies_near_what_is_shown(tmp_path):
+    """Of stays up to a year few are longer than a fortnight: hidden ones spread over all days made the mean ten times as long."""
+    rng = np.random.default_rng(8)
+    stays, kinds = np.minimum(rng.geometric(0.2, 20_000) - 1, 365), rng.integers(0, 6, 20_000)
+    sexes = rng.integers(0, 2, 20_000)
+    days = cuts("stay", list(range(1, 366)), 0, 365)
+    views = {
+        f"stay-{name}": (
+            [days, keep(name, [f"{name}{value}" for value in range(size)])],
+            drawn(np.bincount(stays * size + own, minlength=366 * size).reshape(366, size), 20, 0.1, rng),
+        )
+        for name, own, size in (("kind", kinds, 6), ("sex", sexes, 2))
+    }
+    loaded = load(write_release(tmp_path / "r", views, k=20, beta="0.1"))
+    assert loaded.marginal("stay").published.sum() < 20
+    assert loaded.mean("stay").value == pytest.approx(stays.mean(), rel=0.25)
+    assert loaded.count({"stay": (60, None)}).value < 0.01 * len(stays)
+    assert loaded.quantile("stay", "0.95").value == pytest.approx(np.quantile(stays, 0.95), rel=0.35)
+
+
 def test_cells_lie_between_their_count_and_what_is_expected():
     expected = np.array([5.0, 25.0, 60.0, 200.0, 12.0, 1.0])
     counts = np.array([0.0, 40.0, 50.0, 210.0, 0.0, 0.0])
