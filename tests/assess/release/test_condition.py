@@ -51,6 +51,11 @@ def test_a_label_of_a_level_stands_for_the_values_under_it(received):
     under = {row[0] for row in schema["region"].hierarchy.rows if row[1] == labels[0]}
     assert len(under) > 1
     assert received.count(f"region@1 = '{labels[0]}'").rows == received.count({"region": under}).rows
+    # As in a session the level may be left out, also where the tables show the values themselves.
+    assert received.count({"region": labels[0]}).rows == received.count({"region": under}).rows
+    assert received.count({"region": {"label": labels[0]}}).rows == received.count({"region": under}).rows
+    with pytest.raises(UsageError, match="neither a declared value nor a label"):
+        received.count({"region": "Nort"})
 
 
 @pytest.mark.slow

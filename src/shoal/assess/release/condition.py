@@ -92,10 +92,24 @@ def _condition_label(loaded: LoadedRelease, name: str, value: object) -> Label:
     if isinstance(value, tuple):
         return _between(meanings[0], value)
     several = value if isinstance(value, set | frozenset | list | range) else [value]
-    found = [_single(name, meanings, each) for each in several]
+    found = [_single_or_policy_label(loaded, name, meanings, each) for each in several]
     if not found:
         raise UsageError(f"attribute '{name}': the set of values is empty", fix="name at least one value")
     return found[0].union(found[1:], name)
+
+
+def _single_or_policy_label(loaded: LoadedRelease, name: str, meanings: Sequence[Meaning], given: object) -> Label:
+    """One value or label of the tables; a label that only the policy's hierarchy has is the values under it, as in a session."""
+    try:
+        return _single(name, meanings, given)
+    except UsageError as refused:
+        value, as_label, _ = _explicit(name, given)
+        if loaded.schema is None or not as_label or not isinstance(value, str) or name not in loaded.schema.by_name:
+            raise
+        try:
+            return label_of_values(values_of_entry(loaded.schema, name, {"label": value}))
+        except UsageError:
+            raise refused from None
 
 
 def _between(own: Meaning, value: tuple[Any, ...]) -> Label:
