@@ -250,6 +250,92 @@ def test_bounds_of_dates_are_asked_for_with_dates_as_the_example(tmp_path, monke
     assert Policy.load(file).profiled_keys() == ()
 
 
+CODES = """version: 1
+dataset: d
+unit: row
+neighbours: add_remove
+attributes:
+  hours:
+    role: quasi
+    type: integer
+    domain: [0, 100]
+    hierarchy: {intervals: [5, 10, 20, 40]}
+    provenance: profiled
+    # 99 looks like a code for a missing value. Nothing was assumed: shoal policy confirm asks. If it is one, take the
+    # sign # off the next line and write domain: [0, 70] and hierarchy: {intervals: [5, 10, 20]}:
+    # missing_values: [99]
+  visits:
+    role: quasi
+    type: integer
+    domain: [0, 120]
+    # missing_values: [99]
+  ill: {role: quasi, type: category, domain: ["no", "?", "yes"]}
+    # missing_values: ["?"]
+"""
+
+
+def test_codes_are_asked_first_and_the_domains_are_shown_without_them(tmp_path, monkeypatch):
+    file = tmp_path / "policy.yaml"
+    file.write_text(CODES)
+    done = typed(monkeypatch, file, "why\nyes\nyes\n")
+    assert done.exit_code == 0, done.output
+    asked = " ".join(done.stderr.split())
+    assert "Values that may stand for missing ones, in 3 columns" in asked
+    assert "99 hours, visits ? ill Do they stand for a missing value in all of these columns?" in asked
+    assert "1 of 1: hours 0 to 70, in steps of 5, 10, 20" in asked
+    found = Policy.load(file)
+    assert {name: found.schema[name].missing_values for name in found.attributes} == {
+        "hours": ("99",),
+        "visits": ("99",),
+        "ill": ("?",),
+    }
+    assert found.schema["ill"].domain.values == ("no", "yes")
+    assert found.profiled_keys() == ()
+
+
+def test_codes_are_answered_column_by_column_and_a_stop_keeps_the_answers(tmp_path, monkeypatch):
+    file = tmp_path / "policy.yaml"
+    file.write_text(CODES)
+    done = typed(monkeypatch, file, "each\neach\nyes\nno\nstop\n")
+    assert done.exit_code == 0, done.output
+    found = Policy.load(file)
+    assert found.schema["hours"].missing_values == ("99",)
+    assert found.schema["visits"].missing_values == ()
+    assert "may stand for missing values, and count as values like others: ill: ?" in " ".join(done.stdout.split())
+    assert file.read_text().count("# missing_values") == 1
+    assert "still read off the data: 1 column: hours" in done.stdout
+
+
+def test_codes_are_settled_by_name_and_never_by_all(tmp_path):
+    file = tmp_path / "policy.yaml"
+    file.write_text(CODES)
+    assert answer("policy", "check", file)["undecided"] == [
+        f"attributes.{name}.missing_values" for name in ("hours", "visits", "ill")
+    ]
+    found = answer("policy", "confirm", file, "--yes", "hours.missing_values", "hours")
+    assert found["confirmed"] == [
+        "attributes.hours.missing_values",
+        "attributes.hours.domain",
+        "attributes.hours.hierarchy",
+    ]
+    assert found["undecided"] == ["attributes.visits.missing_values", "attributes.ill.missing_values"]
+    assert Policy.load(file).schema["hours"].domain.high == 70
+    done = shoal("policy", "confirm", file, "--all")
+    assert "visits: 99; ill: ?" in done.stdout
+    assert (
+        f"shoal policy confirm {file}, at a terminal, or with --yes visits.missing_values ill.missing_values"
+        in " ".join(done.output.split())
+    )
+    assert Policy.load(file).schema["ill"].missing_values == ()
+    assert "missing values of 'ill': ?" in shoal("policy", "confirm", file, "--yes", "ill.missing_values").stdout
+
+
+def test_a_stop_where_a_domain_is_typed_ends_the_questions(file, monkeypatch):
+    done = typed(monkeypatch, file, "other\nstop\n")
+    assert done.exit_code == 0, done.output
+    assert "declared: 0 of 4 columns" in done.stdout
+
+
 def test_answers_that_end_early_change_nothing(file, monkeypatch):
     before = file.read_bytes()
     assert typed(monkeypatch, file, "yes\nyes\n").exit_code == 130

@@ -117,7 +117,8 @@ def _next(found: Draft, written: Path, data: Path | str, ledger: str | None) -> 
         ]
     if not found.complete:
         return [f"fill in what is missing in {written}, then: shoal policy check {policy}"]
-    confirm = [f"shoal policy confirm {policy}"] if found.profiled else []
+    open_codes = any(column.candidates for column in found.columns)
+    confirm = [f"shoal policy confirm {policy}"] if found.profiled or open_codes else []
     return [*confirm, f"shoal plan {policy}", _release(found, policy, data, ledger)]
 
 

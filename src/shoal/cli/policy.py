@@ -19,6 +19,7 @@ from shoal.errors import UsageError
 if TYPE_CHECKING:
     from shoal.policy.confirmation import ProfiledKey
     from shoal.policy.confirmation_question import ConfirmationQuestion
+    from shoal.policy.missing_codes import OpenCodes
     from shoal.policy.policy import Policy
 
 LOCK = "policy.lock.yaml"
@@ -46,11 +47,13 @@ def policy() -> None:
 @json_option
 def check_policy(file: Path, as_json: bool) -> None:
     """Read a policy, and say what it asks for, what it promises, and what nobody has confirmed yet; no table is opened."""
+    from shoal.policy.missing_codes import open_codes
+
     found = load_policy(file)
     roles: dict[str, list[str]] = {}
     for attribute in found.schema.attributes:
         roles.setdefault(attribute.role.value, []).append(attribute.name)
-    profiled = list(found.profiled_keys())
+    profiled, undecided = list(found.profiled_keys()), open_codes(found)
     planned = _plan_fields(found)
     undeclared = [each.name for each in found.schema.attributes if each.published and each.domain is None]
     fields = {
@@ -60,6 +63,7 @@ def check_policy(file: Path, as_json: bool) -> None:
         "attributes": roles,
         "profiled": profiled,
         "undeclared": undeclared,
+        "undecided": [each.key for each in undecided],
         "plan": planned,
         "lock": found.lock().sha256,
     }
@@ -84,6 +88,8 @@ def check_policy(file: Path, as_json: bool) -> None:
             f"nothing can be released: {domains}add a `release:` block such as `release: {{epsilon: 1, delta: 1e-6}}` "
             f"(a draft has one: take the # off its lines), and check again: shoal policy check {shlex.quote(str(file))}"
         )
+    if undecided:
+        _tell_undecided(undecided, file)
     if profiled:
         columns = found.profiled_columns()
         output.print_paragraph(
@@ -198,23 +204,28 @@ def print_schema(as_json: bool) -> None:
 def confirm_policy(file: Path, more: Sequence[str], keys: Sequence[str], every: bool, as_json: bool) -> None:
     """Declare, one by one, what a draft read off the data and you know without them: from a codebook, a law, an instrument.
 
-    What is confirmed becomes `declared` in FILE; comments stay. What is not stays `profiled`, and the certificate says so.
+    What is confirmed becomes `declared` in FILE; comments stay. What is not stays `profiled`, and the certificate says so. Values
+    that look like codes for missing ones are asked about first; --yes hours.missing_values takes those of a column for such.
     """
     from shoal.files.write import write
     from shoal.policy.confirmation import confirm, find_profiled, profiled
+    from shoal.policy.missing_codes import open_codes, settle_codes
 
     if more and not keys:
         raise UsageError("keys are confirmed by --yes", came=" ".join(more), fix="write --yes before the first of them")
     keys = (*keys, *more)
     found = load_policy(file)
     with progress.spinner("looking for what came from the data"):
-        waiting = profiled(found)
-    asked = not every and not keys and bool(waiting)
+        waiting, codes = profiled(found), open_codes(found)
+    asked = not every and not keys and bool(waiting or codes)
     if asked:
-        _refuse_nobody(waiting, as_json=as_json)
-        given = _ask(found, waiting, file)
+        _refuse_nobody([*codes, *waiting], as_json=as_json)
+        given = _ask(found, codes, file)
     else:
-        given = _Answers(found, list(waiting if every else find_profiled(found, keys)))
+        missing = [each for each in codes if set(each.names) & set(keys)]
+        said = settle_codes(found, missing)
+        others = [key for key in keys if not any(key in each.names for each in missing)]
+        given = _Answers(said, list(profiled(said) if every else find_profiled(said, others)), missing)
     with progress.stages("declaring") as stage:
         made, chosen = confirm(given.policy, given.chosen), given.chosen
         before, after = found.profiled_columns(), made.profiled_columns()
@@ -226,17 +237,25 @@ def confirm_policy(file: Path, more: Sequence[str], keys: Sequence[str], every: 
                 f"what {file} says of {output.count_text(len(before) - len(after), 'column')} became declared"
             )
         stage("looking for what is left")
-        left = [each.key for each in profiled(made)]
+        left, undecided = [each.key for each in profiled(made)], open_codes(made)
     if as_json:
-        output.print_json({"file": str(file), "confirmed": [each.key for each in chosen], "left": left})
+        output.print_json(
+            {
+                "file": str(file),
+                "confirmed": [*(code.key for code in given.missing), *(each.key for each in chosen)],
+                "left": left,
+                "undecided": [each.key for each in undecided],
+            }
+        )
         return
     if asked:  # whoever was asked has just read them
         output.tell()
         output.print_line(f"declared: {len(before) - len(after):,} of {output.count_text(len(before), 'column')}")
     else:
-        for each in chosen:
-            output.print_paragraph(f"declared: {each.statement}")
-    if not waiting:
+        _tell_chosen(given)
+    if undecided:
+        _tell_undecided(undecided, file)
+    if not waiting and not codes:
         output.print_line("nothing in the policy was drafted from the data: there is nothing to confirm")
     elif not left:
         output.print_line("everything in the policy is declared")
@@ -250,7 +269,25 @@ def confirm_policy(file: Path, more: Sequence[str], keys: Sequence[str], every: 
     output.tell(f"next: shoal plan {shlex.quote(str(file))}")
 
 
-def _refuse_nobody(waiting: Sequence[ProfiledKey], *, as_json: bool) -> None:
+def _tell_chosen(given: _Answers) -> None:
+    """Say what was settled by keys that were named."""
+    for each in given.chosen:
+        output.print_paragraph(f"declared: {each.statement}")
+    for code in given.missing:
+        output.print_paragraph(f"missing values of '{code.attribute}': {', '.join(code.codes)}")
+
+
+def _tell_undecided(codes: Sequence[OpenCodes], file: Path) -> None:
+    """Say which columns have values of which nobody has said whether they stand for a missing one."""
+    listed = "; ".join(f"{each.attribute}: {', '.join(each.codes)}" for each in codes)
+    output.print_paragraph(f"may stand for missing values, and count as values like others: {listed}")
+    output.note(
+        f"say which do: shoal policy confirm {shlex.quote(str(file))}, at a terminal, or with --yes "
+        f"{' '.join(shlex.quote(each.names[-1]) for each in codes)}"
+    )
+
+
+def _refuse_nobody(waiting: Sequence[ProfiledKey | OpenCodes], *, as_json: bool) -> None:
     """Refuse to ask where nobody can answer."""
     if as_json or not output.can_ask():
         raise UsageError(
@@ -267,17 +304,80 @@ class _StoppedError(Exception):
 
 @dataclass
 class _Answers:
-    """What a person has said so far: the policy with the domains that were typed, and the keys that were confirmed."""
+    """What a person has said so far: the policy with the domains that were typed, the keys that were confirmed, missing codes."""
 
     policy: Policy
     chosen: list[ProfiledKey] = field(default_factory=list)
+    missing: list[OpenCodes] = field(default_factory=list)
 
 
-def _ask(policy: Policy, waiting: Sequence[ProfiledKey], file: Path) -> _Answers:
+def _ask(policy: Policy, codes: Sequence[OpenCodes], file: Path) -> _Answers:
     """Put the questions; what was answered with yes, and the policy with what was typed."""
+    given = _Answers(policy)
+    with contextlib.suppress(_StoppedError):
+        if codes:
+            _ask_codes(codes, given)
+        _ask_profiled(file, given)
+    return given
+
+
+def _ask_codes(codes: Sequence[OpenCodes], given: _Answers) -> None:
+    """Ask which codes stand for a missing value, before the domains are shown that depend on it."""
+    from shoal.policy.missing_codes import settle_codes
+
+    alike: dict[str, list[OpenCodes]] = {}
+    for each in codes:
+        alike.setdefault(", ".join(each.codes), []).append(each)
+    output.tell(f"Values that may stand for missing ones, in {output.count_text(len(codes), 'column')}", bold=True)
+    output.tell_paragraph(_CODES)
+    values: list[OpenCodes] = []
+    try:
+        _put_codes(list(alike.values()), given.missing, values)
+    finally:
+        given.policy = settle_codes(given.policy, given.missing, values)
+    output.tell()
+
+
+_CODES = (
+    "They look like codes, and nothing was assumed. Answer yes, and such cells are missing and the domains go without the codes; "
+    "no, and they are values like others, a 99 being the number 99."
+)
+_WHY_CODES = (
+    "A code such as 99 that is read as a number moves every mean towards it and widens the bounds, so that labels are coarser "
+    "and noise is larger. Answer by the codebook or the questionnaire, which hold whoever is in the table."
+)
+
+
+def _put_codes(lines: Sequence[Sequence[OpenCodes]], missing: list[OpenCodes], values: list[OpenCodes]) -> None:
+    """Ask about columns with the same codes, a line for each set of codes; each, line by line and then column by column."""
+    columns = [each for line in lines for each in line]
+    output.tell_facts([(", ".join(line[0].codes), ", ".join(each.attribute for each in line)) for line in lines])
+    answers = ("yes", "no", *(("each",) if len(columns) > 1 else ()), "why", "stop")
+    question = "Do they stand for a missing value in all of these columns?" if len(columns) > 1 else _ONE_CODE
+    while (answer := output.ask(f"  {question} [{'/'.join(answers)}] ", answers)) == "why":
+        output.tell_paragraph(_WHY_CODES, indent="  ", further="  ")
+    if answer == "stop":
+        raise _StoppedError
+    if answer == "each":
+        for part in lines if len(lines) > 1 else [[each] for each in columns]:
+            output.tell()
+            _put_codes([part], missing, values)
+    else:
+        (missing if answer == "yes" else values).extend(columns)
+
+
+_ONE_CODE = "Does it stand for a missing value there?"
+
+
+def _ask_profiled(file: Path, given: _Answers) -> None:
+    """Ask what of the policy is known without the table."""
+    from shoal.policy.confirmation import profiled
     from shoal.policy.confirmation_question import confirmation_questions
 
-    questions = confirmation_questions(policy, waiting)
+    policy = given.policy
+    questions = confirmation_questions(policy, profiled(policy))
+    if not questions:
+        return
     output.tell(
         f"What the policy says of {output.count_text(len(policy.profiled_columns()), 'column')} was read off the data: "
         f"{output.count_text(len(questions), 'question')}.",
@@ -286,13 +386,10 @@ def _ask(policy: Policy, waiting: Sequence[ProfiledKey], file: Path) -> _Answers
     output.tell_paragraph(_INTRODUCTION)
     if any(" counted: " in each.finding for question in questions for each in question.columns):
         output.tell_paragraph(_COUNTED)
-    given = _Answers(policy)
-    with contextlib.suppress(_StoppedError):
-        for number, each in enumerate(questions, 1):
-            output.tell()
-            output.tell(f"{number} of {len(questions)}: {each.subject}", bold=True)
-            _put(each, file, given)
-    return given
+    for number, each in enumerate(questions, 1):
+        output.tell()
+        output.tell(f"{number} of {len(questions)}: {each.subject}", bold=True)
+        _put(each, file, given)
 
 
 _INTRODUCTION = (
@@ -346,13 +443,16 @@ def _type(names: Sequence[str], given: _Answers) -> set[str]:
     dated = all(given.policy.attributes[name].type in (Type.DATE, Type.DATETIME) for name in names)
     bounds = "2020-01-01 to 2024-12-31" if dated else "0 to 120"
     output.tell_paragraph(
-        f"Type two bounds ({bounds}), values with commas between them, or a pattern, as the column has it; Enter leaves it.",
+        f"Type two bounds ({bounds}), values with commas between them, or a pattern, as the column has it; Enter leaves it, "
+        "stop ends the questions.",
         indent="  ",
         further="  ",
     )
     typed = set()
     for name in names:
         while line := output.ask_line(f"  {name}:"):
+            if line.lower() == "stop" and not _is_value(given.policy, name, line):
+                raise _StoppedError
             try:
                 given.policy = declare_domain(given.policy, name, line)
             except PolicyError as error:
@@ -361,6 +461,11 @@ def _type(names: Sequence[str], given: _Answers) -> set[str]:
                 typed.add(name)
                 break
     return typed
+
+
+def _is_value(policy: Policy, name: str, line: str) -> bool:
+    """Whether a word that ends the questions is one of the values that a column has."""
+    return line in getattr(policy.schema[name].domain, "values", ())
 
 
 def _put_rest(question: ConfirmationQuestion, typed: set[str], file: Path, given: _Answers) -> None:

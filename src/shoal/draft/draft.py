@@ -56,6 +56,8 @@ class DraftedColumn:
     candidates: tuple[str, ...] = ()
     domain_without: Any = None
     """The domain that would do if the candidates were missing values."""
+    hierarchy_without: Any = None
+    """The hierarchy that would, where it is another."""
     file: str | None = None
     """The name of the hierarchy file, beside the policy."""
     rows: tuple[Labels, ...] | None = field(default=None, repr=False)
@@ -300,6 +302,7 @@ def _drafted(
         tuple(note for note in (*notes, *proposal.notes) if note),
         proposal.codes,
         proposal.without,
+        proposal.hierarchy_without,
         rows=proposal.rows,
         subject=found.subject,
     )

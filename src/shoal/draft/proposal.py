@@ -67,7 +67,7 @@ class Proposal:
     """A domain and a hierarchy as a policy writes them, where each came from, and what is to be said about them.
 
     `rows` is what a hierarchy file lists: each value with its labels. `codes` are values that may stand for a missing one, and
-    `without` the domain that would do if they did.
+    `without` and `hierarchy_without` the domain and the hierarchy that would do if they did.
     """
 
     domain: Any = None
@@ -84,6 +84,7 @@ class Proposal:
     """What happens to values that no domain can hold, where there are such."""
     assumed: tuple[str, ...] | None = None
     """Those of `missing_values` that nobody said to be missing codes; None: all."""
+    hierarchy_without: Any = None
 
 
 def propose(profile: ColumnProfile, found: Recognition) -> Proposal:
@@ -127,12 +128,15 @@ def _numbers(profile: ColumnProfile, found: Recognition, kind: Type) -> Proposal
     if natural is not None and without is not None and natural[0] <= min(rest) <= max(rest) <= natural[1]:
         without = [natural[0], natural[1]]
     hierarchy = _steps(profile, domain, kind, codes)
-    return Proposal(domain, hierarchy, None, "profiled", (), codes, without, _words_missing(profile))
+    other = None if without is None else _steps(profile, without, kind, codes)
+    other = natural[2] if natural is not None and without == [natural[0], natural[1]] else other
+    made = Proposal(domain, hierarchy, None, "profiled", (), codes, without, _words_missing(profile))
+    return made if other == hierarchy else replace(made, hierarchy_without=other)
 
 
 def _weights(profile: ColumnProfile, found: Recognition, kind: Type) -> Proposal:
     """A few wide classes: a weight to its last digit names the group from which somebody was sampled, or somebody."""
-    made = replace(_numbers(profile, found, kind), notes=(WEIGHT_NOTE,))
+    made = replace(_numbers(profile, found, kind), notes=(WEIGHT_NOTE,), hierarchy_without=None)
     if made.domain is None or not isinstance(made.domain, list):
         return made
     low, high = (Fraction(str(end)) for end in made.without or made.domain)

@@ -185,9 +185,14 @@ def _candidates(column: DraftedColumn) -> Iterator[str]:
     listed = ", ".join(column.candidates)
     verb = "look like codes for missing values" if several else "looks like a code for a missing value"
     line = f"missing_values: {flow([*column.missing_values, *column.candidates])}"
-    said = f"{listed} {verb}. Nothing was assumed. If {'they are' if several else 'it is one'}, take the sign # off the next line"
-    if column.domain_without is not None:
+    said = (
+        f"{listed} {verb}. Nothing was assumed: shoal policy confirm asks. If {'they are' if several else 'it is one'}, take the "
+        "sign # off the next line"
+    )
+    if column.domain_without is not None:  # read again by `shoal.policy.missing_codes`
         said += f" and write domain: {flow(column.domain_without)}"
+        if column.hierarchy_without is not None:
+            said += f" and hierarchy: {flow(column.hierarchy_without)}"
     elif column.rows is not None:
         said += f" and take {'them' if several else 'it'} out of {column.file}"
     elif isinstance(column.domain, list) and column.type is not None and not column.type.numeric:
@@ -255,7 +260,7 @@ def sentences(draft: Draft) -> list[str]:
     codes = [column.name for column in draft.columns if column.candidates]
     if codes:
         said.append(
-            f"Values that may stand for missing ones: {', '.join(codes)}. The policy has a line for each to uncomment."
+            f"Values that may stand for missing ones: {', '.join(codes)}. Nothing was assumed; you are asked when you confirm."
         )
     assumed = [column.name for column in draft.columns if column.assumed]
     if assumed:
