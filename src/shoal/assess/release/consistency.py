@@ -291,7 +291,9 @@ def _nearness(loaded: LoadedRelease, views: Sequence[Overlay], number: int) -> F
     found = np.ones(len(axis))
     if len(known):
         places = np.flatnonzero(line)
-        far = np.abs(places[:, None] - known[None, :]).min(1)
+        after = np.searchsorted(known, places)
+        ends = known[np.maximum(after - 1, 0)], known[np.minimum(after, len(known) - 1)]
+        far = np.minimum(*(np.abs(places - end) for end in ends))
         found[places] = np.exp(-far / len(known))
     return found
 
