@@ -55,6 +55,13 @@ def test_missing_codes_of_a_codebook_are_applied():
     assert column.candidates == ()
 
 
+def test_values_whose_label_says_that_an_answer_is_missing_may_be_missing_codes():
+    labels = coded(_0="none", _1="one", _2="several", _8="Don't know", _9="refused")
+    column = drafted([0, 1, 2, 8, 9] * 10, ColumnDescription("x", values=labels))
+    assert column.candidates == ("8", "9")
+    assert (column.domain, column.provenance) == (["0", "1", "2", "8", "9"], "declared")
+
+
 def test_a_range_of_a_codebook_is_declared_unless_a_value_lies_outside():
     said = ColumnDescription("x", type=Type.INTEGER, interval=("0", "50"))
     inside, outside = drafted([1, 7, 33], said), drafted([1, 7, 70], said)

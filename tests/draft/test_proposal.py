@@ -83,7 +83,10 @@ def test_what_the_subject_says_is_declared_as_long_as_it_is_true():
     ("values", "codes", "without"),
     [
         ([1, 2, 5, 99], ("99",), [0, 6]),
-        ([1, 2, 5, 98, 99], (), None),
+        ([1, 2, 5, 98, 99], ("98", "99"), [0, 6]),
+        ([1, 2, 5, 97, 98, 99], ("97", "98", "99"), [0, 6]),
+        ([1, 2, 60, 98, 99], (), None),
+        ([1, 2, 5, 96, 98, 99], (), None),
         ([-9, 0, 1, 2, 7], ("-9",), [0, 8]),
         ([-20, -9, 0, 5], (), None),
         ([10, 20, 30, 9999], ("9999",), [0, 35]),
@@ -99,11 +102,31 @@ def test_codes_for_missing_values_are_candidates_and_stay_in_the_domain(values, 
 
 
 @pytest.mark.parametrize(
-    ("values", "domain"), [([-9, 1, 2, 4], ["-9", "1", "2", "3", "4"]), ([1, 2, 4, 99], ["1", "2", "3", "4", "99"])]
+    ("values", "domain"),
+    [
+        ([-9, 1, 2, 4], ["-9", "1", "2", "3", "4"]),
+        ([1, 2, 4, 99], ["1", "2", "3", "4", "99"]),
+        ([1, 2, 4, 9], ["1", "2", "3", "4", "9"]),
+    ],
 )
 def test_the_steps_of_a_scale_do_not_reach_to_a_code_for_missing_values(values, domain):
     found = proposal_of(values, Type.ORDINAL)
     assert [str(value) for value in found.domain] == domain
+
+
+@pytest.mark.parametrize(
+    ("values", "codes"),
+    [
+        ([1, 2, 9], ("9",)),
+        ([1, 2, 3, 4, 5, 8, 9], ("8", "9")),
+        ([1, 2, 3, 7, 8, 9], ("7", "8", "9")),
+        ([1, 5, 7, 9], ("9",)),
+    ],
+)
+def test_nines_behind_a_gap_may_stand_for_missing_values_in_lists_of_numbers(values, codes):
+    assert proposal_of(values, Type.CATEGORY).codes == codes
+    assert proposal_of(range(1, 10), Type.CATEGORY).codes == ()
+    assert proposal_of(values, Type.INTEGER).codes == ()
 
 
 def test_words_among_numbers_are_read_as_missing_because_nothing_else_reads_the_column():

@@ -13,7 +13,7 @@ from shoal.data.schema import Role
 from shoal.data.type import Type, point, value_at
 from shoal.draft.codes.scales import EDUCATION, SCALES
 from shoal.draft.codes.table import Labels
-from shoal.draft.profile import ColumnProfile
+from shoal.draft.profile import GAPS, ColumnProfile
 from shoal.draft.proposal import (
     RESERVED,
     Origin,
@@ -92,8 +92,23 @@ def apply_description(profile: ColumnProfile, found: Recognition, said: Descript
     if proposal is None:
         proposal = propose(profile, found)
     assumed = tuple(code for code in proposal.missing_values if code not in missing)
-    codes = tuple(code for code in proposal.codes if code not in (*missing, *assumed))
+    codes = tuple(dict.fromkeys((*proposal.codes, *_meaning_nothing(column, proposal))))
+    codes = tuple(code for code in codes if code not in (*missing, *assumed))
     return found, replace(proposal, missing_values=(*missing, *assumed), assumed=assumed, codes=codes)
+
+
+_NOTHING = frozenset({"none", "nil", "null", "-", "--", "---"})
+"""Labels of an answer: no child, no school."""
+
+
+def _meaning_nothing(column: ColumnDescription, proposal: Proposal) -> tuple[str, ...]:
+    """Declared values whose label says that an answer is missing: refused, unknown."""
+    listed = {str(value) for value in _values_of(proposal)}
+    return tuple(
+        each.value
+        for each in column.values or ()
+        if each.value in listed and (each.label or "").strip().casefold() in GAPS - _NOTHING
+    )
 
 
 def value_labels(said: Description, proposal: Proposal, kind: Type | None) -> dict[str, str]:

@@ -170,9 +170,22 @@ def _sentinels(profile: ColumnProfile) -> tuple[str, ...]:
     found: list[float] = []
     while len(highs) > 1 and _is_sentinel(highs[-1]) and highs[-1] >= 88 and highs[-1] - highs[-2] >= 2:
         found.append(highs.pop())
+    for last in (99, 999, 9999):  # 97, 98 and 99 together, far from every other number
+        run = _last_run(highs, last)
+        if len(run) > 1 and highs[-len(run) - 1] <= run[0] / 2:
+            found += run
     while len(lows) > 1 and _is_sentinel(lows[0]) and lows[0] < 0 and (lows[-1] >= 0):
         found.append(lows.pop(0))
     return tuple(_spell(value) for value in sorted(set(found)))
+
+
+def _last_run(numbers: Sequence[float], last: int) -> list[float]:
+    """The highest numbers, up to three that follow each other and end with `last`, where a gap lies before them."""
+    tail = [value for value in numbers[-3:] if value == math.floor(value) and last - 2 <= value <= last]
+    while tail and tail != [float(last - len(tail) + 1 + place) for place in range(len(tail))]:
+        tail.pop(0)
+    before = len(numbers) - len(tail)
+    return tail if tail and before and numbers[before - 1] <= tail[0] - 2 else []
 
 
 def _is_sentinel(value: float) -> bool:
@@ -320,7 +333,7 @@ def _categories(profile: ColumnProfile, found: Recognition) -> Proposal:
     present = [value for value in counts if value not in reserved and is_writable(value)]
     if not present:
         return Proposal()
-    codes = tuple(sorted(value for value in present if value in profile.gaps)) or _code_numbers(profile)
+    codes = tuple(sorted(value for value in present if value in profile.gaps)) or _code_numbers(profile, found)
     values = _domain_values(profile, found, present)
     groups, _ = groups_of(profile, found, values)
     rare = sum(count < 5 for value, count in counts.items() if value in set(present))
@@ -344,8 +357,13 @@ def _categories(profile: ColumnProfile, found: Recognition) -> Proposal:
     return replace(made, hierarchy={"groups": groups.levels()})
 
 
-def _code_numbers(profile: ColumnProfile) -> tuple[str, ...]:
-    return _sentinels(profile) if profile.numeric else ()
+def _code_numbers(profile: ColumnProfile, found: Recognition) -> tuple[str, ...]:
+    """Codes of a list of numbers: those at either end of any numbers, and 7, 8 and 9 behind a gap, up to 9."""
+    if not profile.numeric:
+        return ()
+    numbers = {float(value.replace(",", ".")): value for value in profile.counts or () if value not in profile.gaps}
+    tail = _last_run(sorted(numbers), 9) if found.codes is None else []
+    return (*_sentinels(profile), *(numbers[value] for value in tail))
 
 
 def _domain_values(profile: ColumnProfile, found: Recognition, present: Sequence[str]) -> list[str]:
@@ -363,7 +381,7 @@ def _domain_values(profile: ColumnProfile, found: Recognition, present: Sequence
             (value for value in present if value not in profile.gaps),
             key=lambda text: (float(text.replace(",", ".")), text),
         )
-        codes = set(_sentinels(profile))
+        codes = set(_code_numbers(profile, found))
         scale = [value for value in numbers if value not in codes] or numbers
         low, high = (int(float(scale[end].replace(",", "."))) for end in (0, -1))
         steps = [str(step) for step in range(low, high + 1)] if high - low < 30 else []

@@ -74,8 +74,18 @@ def test_a_survey_weight_is_a_number_that_is_never_negative():
     assert (found.role, found.type.value) == (Role.WEIGHT, "decimal")
     assert found.reason == "by its name a survey weight, which tells how somebody was sampled; no count uses it"
     assert recognized([60.5 + place % 30 for place in range(60)], "wt", height=[170] * 60).role is Role.QUASI
+    assert recognized([212.5 + 30 * place for place in range(60)], "wgt", health=[1, 2] * 30).role is Role.WEIGHT
+    assert (
+        recognized([2500 + 30 * place for place in range(60)], "weight", height=[50] * 60).role is Role.QUASI
+    )  # grams
     for values in ([-value for value in weights], ["light", "heavy"] * 30):
         assert recognized(values, "wt").role is not Role.WEIGHT
+
+
+def test_education_in_years_is_counted_and_its_levels_are_steps():
+    assert recognized([*range(8, 19)] * 6, "yrs_sch").type.value == "integer"
+    found = recognized([0, 1, 2, 3, 4, 5, 6, 99] * 8, "hiqual")
+    assert (found.role, found.type.value) == (Role.QUASI, "ordinal")
 
 
 def test_a_date_that_reads_in_two_ways_says_so():

@@ -66,6 +66,13 @@ from shoal.draft.recognize.subjects import SUBJECTS, subject_of, vocabulary
         ("Geboortedatum", "birth date"),
         ("Burgerlijke staat", "marital"),
         ("Peso (kg)", "body"),
+        ("hiqual", "education"),
+        ("yrs_sch", "education"),
+        ("longill", "diagnosis"),
+        ("tenure_m", "tenure years"),
+        ("tenure", "dwelling"),
+        ("wave", "wave"),
+        ("wave_year", "year"),
         ("foo", None),
     ],
 )

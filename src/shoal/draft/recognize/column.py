@@ -62,9 +62,13 @@ _OF_ONE_PERSON = frozenset(
 _FREE_TEXT = "it holds free text, in which people write what nobody foresees"
 _EITHER_WEIGHT = (("wt",), ("wgt",))
 """Names of survey weights that bodies have as well."""
+_HEAVIEST = 1500
+"""Pounds, and kilograms, that no body weighs."""
 _EXAMPLE = dt.datetime(2024, 12, 31)  # noqa: DTZ001 - a date, wherever it is read
 _UNITS = frozenset("cm mm km kg mg lb lbs eur euro usd chf gbp pct percent prozent".split())
 """Units of measured numbers, which may have a fraction."""
+_IN_YEARS = frozenset({"years", "yrs", "yrseduc", "eduyears", "eduyrs"})
+"""Words of names by which education is counted in years."""
 _TIMES = frozenset("days hours weeks months years minutes times count cnt".split())
 """Words after which a number is a number."""
 
@@ -196,6 +200,8 @@ class _Column:
         middle = None if self.profile.quantiles is None else self.profile.quantiles[2]
         either = subject.key == "weight or body weight" or self.words in _EITHER_WEIGHT
         bodily = bool(self.siblings & {"body", "measurement", "diagnosis"}) and (middle is None or middle >= 10)
+        if not self.profile.whole and (self.profile.highest or 0) > _HEAVIEST:
+            bodily = False  # grams are whole numbers
         found = self._typed(subject)
         if either and bodily:
             reason = "by its name a weight, and other columns are about bodies: people see it"
@@ -366,7 +372,7 @@ class _Column:
         if subject is None or set(self.words) & COUNTING - {"num", "number", "no"}:
             return False
         if subject.key == "education":
-            return self.profile.distinct <= 25 and "years" not in self.words
+            return self.profile.distinct <= 25 and not set(self.words) & _IN_YEARS
         counted = subject.key == "performance" and self.profile.lowest == 0  # absences, failures
         return subject.key in ("opinion", "performance") and self._few_steps() and not counted
 
@@ -376,7 +382,7 @@ class _Column:
         words = set(self.words)
         few = profile.distinct <= FEW
         key = _key(subject)
-        if words & _TIMES:
+        if words & (_TIMES | _IN_YEARS):
             return False
         if key in _COUNTED_SUBJECTS and not words & CODED and (profile.lowest or 0) >= 0 and not _one_or_two(profile):
             return False

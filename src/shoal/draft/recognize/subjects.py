@@ -314,7 +314,9 @@ SUBJECTS: tuple[Subject, ...] = (
         "education|educ|edu|schooling|degree|qualification|qualif|isced|education level|education num|highest education|"
         "educ level|edlevel|schooling years|school level|grade level|bildung|attainment|educational attainment|"
         "highest degree|diploma|literacy|year of study|study year|class year|grade|school grade|major|field of study|"
-        "faculty|course of study|program of study",
+        "faculty|course of study|program of study|hiqual|hi qual|highest qual|hqual|highest qualification|"
+        "years of schooling|years of education|years schooling|years education|education years|years sch|yrs sch|yrs school|"
+        "yrs educ|yrs edu|yrseduc|eduyears|eduyrs",
         weight=6,
     ),
     _subject(
@@ -447,6 +449,14 @@ SUBJECTS: tuple[Subject, ...] = (
         weight=5,
         kind="month",
     ),
+    _subject(
+        "wave",
+        _Q,
+        "is a wave of a survey, which is on record",
+        "wave|survey wave|panel wave|interview wave|survey round|welle|erhebungswelle|vague|ola|ondata",
+        weight=4,
+        kind="number",
+    ),
     _subject("quarter", _Q, "is a quarter of a year", "quarter|qtr|quartal", weight=4, kind="number"),
     _subject("week", _Q, "is a week", "week|epiweek|week number|week of year|iso week", weight=4, kind="number"),
     _subject(
@@ -483,7 +493,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "years at company|emp length|employment length|years of service|seniority years|length of service|"
         "years employed|job tenure|tenure years|"
         "years experience|experience years|years in role|total working years|service years|work experience|experience|"
-        "tenure months|years in job",
+        "tenure months|years in job|tenure yrs|tenure m|tenure mths|months in job|months employed|months with employer",
         weight=8,
         kind="count",
     ),
@@ -504,7 +514,8 @@ SUBJECTS: tuple[Subject, ...] = (
         "heart*|cardiac|kidney|liver|lung|injury|injury severity|injured|severity|triage|acuity|apgar|pregnan*|abortion|"
         "miscarriage|contracept*|fertility|menopause|allergy|allergies|disab*|impairment|handicap|adl|frailty|pain|"
         "suicid*|addiction|addict|overdose|trauma|fracture|malaria|anemia|anaemia|obesity|limiting illness|"
-        "long term illness|autism|adhd|genetic|mutation|gene|genotype|blood type|blood group|blood",
+        "long term illness|longill|long ill|longstanding illness|long standing illness|lltill|"
+        "autism|adhd|genetic|mutation|gene|genotype|blood type|blood group|blood",
         weight=7,
     ),
     _subject(
