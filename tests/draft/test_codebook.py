@@ -8,11 +8,13 @@ from types import SimpleNamespace
 
 import pytest
 
+import shoal
 from shoal.data.codebook import Codebook, CodedValue, ColumnDescription
 from shoal.data.type import Type
 from shoal.draft.codebook import read_codebook
 from shoal.draft.sources import read_sources
 from shoal.errors import ShoalError, UsageError
+from tests.engine.read.foreign.workbooks import write_xlsx
 
 AGE = ColumnDescription(
     "age", "Age in years", Type.INTEGER, missing=(CodedValue("-9", "not stated"),), interval=("0", "110")
@@ -234,3 +236,55 @@ def test_labels_of_spss_and_stata_are_read(tmp_path, name):
     found = read_codebook(tmp_path / name)
     assert found.get("age").label == "Age in years"
     assert [(each.value, each.label) for each in found.get("sex").values] == [("1", "male"), ("2", "female")]
+
+
+# --- a sheet of a workbook --------------------------------------------------------------------------------------------
+
+CODES = [
+    ["variable", "code", "meaning", "remark"],
+    ["sex", 1, "male", None],
+    ["sex", 2, "female", "see form"],
+    ["age", None, None, "years"],
+]
+PEOPLE = [["sex", "age"], *([[1, 44], [2, 31]] * 3)]
+
+
+def test_a_codebook_on_a_sheet_beside_the_table(tmp_path):
+    path = write_xlsx(tmp_path / "people.xlsx", {"people": PEOPLE, "codes": CODES, "read me": [["Title"], ["a", "b"]]})
+    found = read_codebook(path)
+    assert found.get("sex").values == (CodedValue("1", "male"), CodedValue("2", "female"))
+    assert found.source == "sheet 'codes' of people.xlsx"
+    assert found.unread == ("remark",)
+    ledger = tmp_path / "ledger.sqlite"
+    drafted = shoal.draft(path, sheet="people", codebook=path, ledger=ledger, new_ledger=True)
+    assert dict(drafted["sex"].value_labels) == {"1": "male", "2": "female"}
+    assert drafted["sex"].provenance == "declared"
+    assert not any("may say what columns" in note for note in drafted.notes)
+    without = shoal.draft(path, sheet="people", ledger=ledger)
+    assert any("sheet 'codes' may say what columns and codes mean" in note for note in without.notes)
+
+
+def test_a_codebook_on_a_sheet_of_another_name(tmp_path):
+    path = write_xlsx(tmp_path / "people.xlsx", {"people": PEOPLE, "Sheet2": CODES})
+    assert read_codebook(path).get("sex").values is not None
+
+
+@pytest.mark.parametrize(
+    ("sheets", "wrong"),
+    [
+        ({"people": PEOPLE}, "no sheet of the workbook looks like a codebook"),
+        ({"codes": CODES, "labels": CODES}, "several sheets look like a codebook"),
+    ],
+)
+def test_workbooks_without_one_codebook(tmp_path, sheets, wrong):
+    path = write_xlsx(tmp_path / "people.xlsx", sheets)
+    with pytest.raises(UsageError, match=wrong):
+        read_codebook(path)
+
+
+def test_a_workbook_that_is_not_there_or_is_none(tmp_path):
+    with pytest.raises(UsageError, match="the codebook cannot be read"):
+        read_codebook(tmp_path / "codes.xlsx")
+    (tmp_path / "codes.xlsx").write_text("variable,code")
+    with pytest.raises(UsageError, match="the workbook cannot be read"):
+        read_codebook(tmp_path / "codes.xlsx")

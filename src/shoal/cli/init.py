@@ -47,7 +47,7 @@ BY_NAME = "by its name "
     "--codebook",
     metavar="FILE",
     type=_FILE,
-    help="What columns and codes mean: CSV, JSON, DDI, or labels of SPSS, Stata.",
+    help="What columns and codes mean: CSV, JSON, DDI, a sheet, or labels of SPSS, Stata.",
 )
 @click.option("--population", metavar="FILE", type=_FILE, help="A public table to take domains from.")
 @click.option("--hierarchies", metavar="FOLDER", type=_FILE, help="Hierarchy files as ARX has them, matched by name.")

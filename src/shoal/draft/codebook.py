@@ -1,4 +1,4 @@
-"""Codebooks as they come: CSV, JSON (Frictionless too), DDI 2.5, or the labels of a statistical file. All say the same thing.
+"""Codebooks as they come: CSV, JSON (Frictionless too), DDI 2.5, a sheet of a workbook, or the labels of a statistical file.
 
 What a codebook lists was written by a person, so it is declared. Numbers that a program counted on the table and put into a
 codebook (frequencies, the smallest and the largest value found) are never read.
@@ -13,18 +13,23 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.data.codebook import Codebook, CodedValue, ColumnDescription
 from shoal.data.plain_file import advise, near_path, read_plain_file
 from shoal.data.type import Type, spell
 from shoal.draft.markup import MarkupElement, read_markup
-from shoal.errors import PolicyError, UsageError
+from shoal.errors import DataError, PolicyError, UsageError
+
+if TYPE_CHECKING:
+    from shoal.engine.read.source import StoredColumns
 
 LARGEST = 1 << 26
 """Bytes of a codebook: 64 MiB."""
 STATISTICAL = (".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt")
 """Files whose variable and value labels are a codebook."""
+WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+"""Files that may hold a codebook on a sheet of its own."""
 DELIMITERS = (",", ";", "\t")
 
 _TYPES: dict[str, Type] = {
@@ -65,7 +70,7 @@ _NO = frozenset({"no", "n", "false", "0", ""})
 
 
 def read_codebook(path: str | os.PathLike[str]) -> Codebook:
-    """Read a codebook: CSV or TSV, JSON, DDI XML, or the labels in a file of SPSS, Stata or SAS.
+    """Read a codebook: CSV or TSV, JSON, DDI XML, a sheet of a workbook, or the labels in a file of SPSS, Stata or SAS.
 
     Raises     UsageError where it is none of these, or says two things of one column.
     """
@@ -73,12 +78,14 @@ def read_codebook(path: str | os.PathLike[str]) -> Codebook:
     ending = where.suffix.lower()
     if ending in STATISTICAL:
         return _of_labels(where)
+    if ending in WORKBOOKS and where.is_file():
+        return _of_workbook(where)
     readers = {".csv": _of_csv, ".tsv": _of_csv, ".txt": _of_csv, ".json": _of_json, ".xml": _of_ddi, ".ddi": _of_ddi}
-    if ending not in readers:
+    if ending not in readers and ending not in WORKBOOKS:
         raise UsageError(
             "a codebook of an unknown kind",
             came=where,
-            allowed=f"{', '.join(readers)}, or labels in {', '.join(STATISTICAL)}",
+            allowed=f"{', '.join(readers)}, a sheet of {', '.join(WORKBOOKS)}, or labels in {', '.join(STATISTICAL)}",
         )
     try:
         content = read_plain_file(where, LARGEST, UsageError)
@@ -165,12 +172,15 @@ def _type_of(word: str | None) -> Type | None:
 
 
 def _of_csv(content: bytes, source: str) -> list[ColumnDescription]:
+    return _of_rows(*_rows_of_csv(content, source), source)
+
+
+def _of_rows(heads: Sequence[str | None], rows: Iterable[Sequence[str | None]], source: str) -> list[ColumnDescription]:
     """One line for each column, or for each value of it; a line without a name goes on with the column before."""
-    heads, rows = _rows_of_csv(content, source)
     found: dict[str, _Column] = {}
     here: _Column | None = None
     for number, row in enumerate(rows, 2):
-        cells = {head: cell.strip() for head, cell in zip(heads, row, strict=False) if head and cell.strip()}
+        cells = {head: cell.strip() for head, cell in zip(heads, row, strict=False) if head and cell and cell.strip()}
         if not cells:
             continue
         if "name" in cells:
@@ -179,6 +189,47 @@ def _of_csv(content: bytes, source: str) -> list[ColumnDescription]:
             raise UsageError("a codebook begins with a line that names no column", came=f"line {number} of {source}")
         _take_line(here, cells, f"line {number} of {source}")
     return [column.description(source) for column in found.values()]
+
+
+def _of_workbook(where: Path) -> Codebook:
+    """The one sheet whose first row has the heads of a codebook; sheets that are called so are looked at before others."""
+    from shoal.engine.read.foreign.spreadsheet import list_sheets, says_of_a_table
+
+    try:
+        sheets = list_sheets(where)
+        found: list[tuple[str, list[str | None], StoredColumns]] = []
+        for sheet in sheets:
+            if found and not says_of_a_table(sheet):
+                break
+            stored = _open_sheet(where, sheet)
+            heads = [] if stored is None else [_HEADS.get(_plain(name)) for name in stored.names]
+            if stored is not None and "name" in heads and len(set(heads) - {None}) > 1:
+                found.append((sheet, heads, stored))
+    except DataError as error:
+        raise UsageError(error.wrong, came=error.came, allowed=error.allowed, fix=error.fix) from None
+    if len(found) != 1:
+        several = ", ".join(f"'{sheet}'" for sheet, *_ in found)
+        raise UsageError(
+            "several sheets look like a codebook" if found else "no sheet of the workbook looks like a codebook",
+            came=f"{several or ', '.join(repr(sheet) for sheet in sheets)} of {where.name}",
+            allowed="one sheet whose first row has heads such as variable, code, meaning, or column, label, type, low, high",
+            fix="give that sheet such heads, or save it as CSV and name the file",
+        )
+    ((sheet, heads, stored),) = found
+    rows = (row for batch in stored.opener(range(len(heads))) for row in zip(*batch.to_pydict().values(), strict=True))
+    source = f"sheet '{sheet}' of {where.name}"
+    unread = tuple(name for name, head in zip(stored.names, heads, strict=True) if head is None and name)
+    return Codebook(tuple(_of_rows(heads, rows, source)), source, unread)
+
+
+def _open_sheet(where: Path, sheet: str) -> StoredColumns | None:
+    """A sheet that has the form of a table; None for one with a title or with notes beside its cells."""
+    from shoal.engine.read.foreign.spreadsheet import open_workbook
+
+    try:
+        return open_workbook(where, sheet)
+    except DataError:
+        return None
 
 
 def _rows_of_csv(content: bytes, source: str) -> tuple[list[str | None], list[list[str]]]:

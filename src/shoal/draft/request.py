@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -39,7 +40,7 @@ def draft(
     beside, notes = read_sources(
         opened.stored.names, codebook=codebook, population=population, hierarchies=hierarchies, settings=settings
     )
-    opened = replace(opened, notes=(*opened.notes, *notes))
+    opened = replace(opened, notes=(*opened.notes, *notes, *_other_sheets(data, opened.form.sheet, codebook)))
     if schema_only:
         made = draft_table(opened, schema_only=True, beside=beside, dataset=dataset)
         check(made)
@@ -58,3 +59,16 @@ def draft(
     check(made)
     noted = record_look(made.dataset, "init", ledger=named, begin=True)
     return made if noted is None else made.with_look(noted)
+
+
+def _other_sheets(data: object, sheet: str | None, codebook: str | Path | None) -> tuple[str, ...]:
+    """A note of a sheet beside the table whose name says that it explains the table; no cell of it is read."""
+    if sheet is None or codebook is not None or not isinstance(data, str | Path):
+        return ()
+    from shoal.engine.read.foreign.spreadsheet import list_sheets, says_of_a_table
+
+    named = [each for each in list_sheets(Path(data), checked=True) if each != sheet and says_of_a_table(each)]
+    if not named:
+        return ()
+    again = f"draft again with --codebook {shlex.quote(str(data))} and --force"
+    return (f"sheet '{named[0]}' may say what columns and codes mean: {again}, and what it says counts as declared",)

@@ -20,7 +20,7 @@ import subprocess
 import sys
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from xml.parsers import expat
@@ -53,10 +53,33 @@ _REPEATED: Final = re.compile(rb"number-(rows|columns)-repeated\s*=\s*[\"']([0-9
 
 _NOTES = re.compile(
     r"read.?me|lies.?mich|lisez.?moi|\b(about|codebook|contents?|cover|dictionary|explanations?|index|info|information|instructions?|"
-    r"legend|metadata|notes?|anleitung|deckblatt|erl(ä|ae)uterung(en)?|hinweise?|inhalt|inhaltsverzeichnis|legende|notiz(en)?|"
-    r"l(é|e)gende|notice|sommaire|leyenda|notas|portada|instrucciones)\b"
+    r"legend|metadata|notes?|codes?|labels?|variables?|value.?labels?|anleitung|deckblatt|erl(ä|ae)uterung(en)?|hinweise?|inhalt|inhaltsverzeichnis|legende|notiz(en)?|"
+    r"kodierung|codierung|variablen(liste)?|codeplan|l(é|e)gende|notice|sommaire|leyenda|notas|portada|instrucciones)\b"
 )
 """Names of sheets that hold words about a table, and not the table."""
+
+
+def list_sheets(path: Path, *, checked: bool = False) -> tuple[str, ...]:
+    """The sheets that are not hidden, those first whose names say that they hold words about a table.
+
+    `checked` says that the workbook was opened before, so that it is not tried again.
+    """
+    if not checked:
+        if path.suffix.lower() != ".xls":
+            _refuse_protected(path)
+            _refuse_burst(path, silent)
+        _try_out(path, None)
+    calamine = load_library("python_calamine", "workbooks")
+    seen = calamine.SheetVisibleEnum.Visible
+    names = _guard(
+        path, calamine, lambda book: [each.name for each in _sheets_of_cells(book, calamine) if each.visible == seen]
+    )
+    return tuple(sorted(names, key=lambda name: not says_of_a_table(name)))
+
+
+def says_of_a_table(sheet: str) -> bool:
+    """Whether the name of a sheet says that it holds words about a table, and not the table."""
+    return _NOTES.search(sheet.casefold()) is not None
 
 
 def open_workbook(path: Path, sheet: str | None = None, stage: Stage = silent) -> StoredColumns:
@@ -124,10 +147,14 @@ def _refuse_title(held: Any, named: int, name: str) -> None:
 def _load(path: Path, sheet: str | None) -> Any:
     """The sheet, with all of its cells in memory. A library that panics says so in an error of no usual kind."""
     calamine = load_library("python_calamine", "workbooks")
+    return _guard(path, calamine, lambda book: book.get_sheet_by_name(_choose(book, sheet, path.name, calamine)))
+
+
+def _guard(path: Path, calamine: Any, ask: Callable[[Any], Any]) -> Any:
+    """What is asked of a workbook; DataError where the library fails, in whatever way."""
     failed: BaseException
     try:
-        book = calamine.CalamineWorkbook.from_path(str(path))
-        return book.get_sheet_by_name(_choose(book, sheet, path.name, calamine))
+        return ask(calamine.CalamineWorkbook.from_path(str(path)))
     except calamine.PasswordError:
         raise _protected(path.name) from None
     except (KeyboardInterrupt, SystemExit, MemoryError, DataError):
@@ -163,9 +190,14 @@ def _broken(name: str) -> DataError:
     )
 
 
+def _sheets_of_cells(book: Any, calamine: Any) -> list[Any]:
+    """The sheets that are no charts or macros."""
+    return [each for each in book.sheets_metadata if each.typ == calamine.SheetTypeEnum.WorkSheet]
+
+
 def _choose(book: Any, sheet: str | None, name: str, calamine: Any) -> str:
     """The name of the sheet to read."""
-    own = [each for each in book.sheets_metadata if each.typ == calamine.SheetTypeEnum.WorkSheet]
+    own = _sheets_of_cells(book, calamine)
     every = [each.name for each in own]
     seen = [each.name for each in own if each.visible == calamine.SheetVisibleEnum.Visible]
     if sheet is not None and sheet in every:
@@ -195,7 +227,7 @@ def _choose(book: Any, sheet: str | None, name: str, calamine: Any) -> str:
 
 def _likely_sheet(names: Sequence[str]) -> str:
     """The first sheet whose name does not say that it holds notes; no cell is read to find out."""
-    return next((each for each in names if not _NOTES.search(each.casefold())), names[0])
+    return next((each for each in names if not says_of_a_table(each)), names[0])
 
 
 def _nearest_sheet(name: str, every: Sequence[str]) -> str:
