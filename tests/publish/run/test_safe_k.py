@@ -1,4 +1,4 @@
-"""The noisy number of records: it is paid for, drawn with the noise that is stated, certified, and used by intervals."""
+"""The number of records: paid for, drawn with noise as stated, certified, used by intervals; as it is where that is public."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ import pytest
 from shoal.assess.release.load import load
 from shoal.chance.source import Source
 from shoal.engine.base import open_engine
-from shoal.errors import PolicyError, PreconditionError
+from shoal.errors import PolicyError, PreconditionError, UsageError
 from shoal.guarantee.differential import ApproxDP, PureDP
+from shoal.publish.plan.safe_k import SafeKPlan
 from shoal.publish.run.safe_k import SafeKJob
+from shoal.publish.verify import standalone
 from shoal.publish.verify.release import verify
 from tests.publish.clinic import planned, publish, write_table
 
 TOTAL: dict[str, object] = {"release.total": {"epsilon": "0.1"}}
 PAIRS = TOTAL | {"release.views": "pairs", "release.delta": "1e-4"}
+REPLACED: dict[str, object] = {"neighbours": "replace_one", "release.epsilon": "2", "release.total": {"epsilon": "0"}}
 PERSON = TOTAL | {"unit": {"column": "patient", "max_rows": 2}, "release.epsilon": "2"}
 
 
@@ -82,6 +85,40 @@ def test_it_is_published_verified_and_used(tmp_path, changes):
     found = loaded.total()
     assert low <= found.low <= found.high <= high
     assert found.value == min(max(told["records"], found.low), found.high)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"neighbours": "add_remove"}, {"unit": {"column": "patient", "max_rows": 1}}], ids=["added", "person"]
+)
+def test_without_noise_it_is_refused_where_neighbours_differ_in_it(changes):
+    """A person who is replaced may have had fewer rows, or none; a row that comes or goes changes the number."""
+    with pytest.raises(PolicyError, match=r"total\.epsilon.*tells whether somebody is among them"):
+        planned(REPLACED | changes)
+
+
+def test_a_plan_holds_that_by_itself(monkeypatch):
+    monkeypatch.setattr(SafeKPlan, "_has_public_total", False)
+    with pytest.raises(UsageError, match="not the same for all neighbours"):
+        planned(REPLACED)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("views", [{}, {"release.views": "pairs", "release.delta": "1e-4"}], ids=["wide", "pairs"])
+def test_where_one_row_is_replaced_it_is_published_as_it_is_for_nothing(tmp_path, views):
+    plan, plain = planned(REPLACED | views), planned(REPLACED | views | {"release.total": None})
+    assert (plan.tells_exact_total, plan.total_noise, plan.cost) == (True, None, plain.cost)
+    assert any("total: {epsilon: 0}" in note for note in plain.notes)
+    assert not any("total" in note for note in plan.notes)
+    publish(tmp_path, REPLACED | views)
+    folder = next(path.parent for path in tmp_path.rglob("certificate.json"))
+    told = json.loads((folder / "certificate.json").read_text())["noisy_total"]
+    assert told == {"epsilon": "0", "rows_changed": 0, "scale": "0", "records": 600}
+    assert all(check.agrees is not False for check in verify(folder))
+    assert all(check.agrees is not False for check in standalone.verify(folder))
+    assert "is 600, exactly" in (folder / "README.md").read_text()
+    found = load(folder).total()
+    assert (found.low, found.value, found.high) == (600, 600, 600)
+    assert "exact" in found.method
 
 
 @pytest.mark.slow

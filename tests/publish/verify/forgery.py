@@ -56,6 +56,7 @@ PAID: dict[str, dict[str, object]] = {
         "release.epsilon": "2",
     },
     "total-pairs": VIEWS | {"release.views": "pairs", "release.total": {}},
+    "total-public": {"neighbours": "replace_one", "release.epsilon": "2", "release.total": {"epsilon": "0"}},
 }
 COUNTED: dict[str, tuple[str, dict[str, object]]] = {
     "microaggregation": ("microaggregation", {}),
@@ -324,7 +325,7 @@ def inherent(kind: str, edit: Edit) -> str | None:
     if edit.path == ("ledger", "unbounded_releases") and edit.what == "larger":
         return "how many other releases there were is in the custodian's ledger alone"
     if edit.path == ("noisy_total", "records") and type(edit.forged["noisy_total"].get("records")) is int:
-        return "what the noise was is known to nobody"
+        return "what the noise was is known to nobody, and a number without noise to the custodian alone"
     if edit.path == ("ledger", "looks") and edit.what == "key removed":
         return "whether somebody looked is in the custodian's ledger alone, and older releases do not say it"
     if kind in (*COUNTED, *GROUPED, "sample") and edit.path == ("ledger", "charges") and edit.what == "larger":

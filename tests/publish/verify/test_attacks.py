@@ -11,6 +11,7 @@ import pytest
 
 from shoal.publish.verify import standalone as verifier
 from shoal.publish.verify.release import verify
+from tests.publish.clinic import planned
 from tests.publish.verify.forgery import certificate, write
 from tests.publish.verify.freeze import FROZEN
 
@@ -66,6 +67,17 @@ def test_a_lock_to_which_no_theorem_applies_is_refused(kind, old, new):
     text = lock(kind)
     assert old in text
     assert not verifier.is_allowed(verifier.read_lock(text.replace(old, new, 1)))
+
+
+def test_a_number_of_records_without_noise_is_allowed_where_one_row_is_replaced_alone():
+    locked = planned({"neighbours": "replace_one", "release.epsilon": "2", "release.total": {"epsilon": "0"}}).lock.text
+    assert verifier.is_allowed(verifier.read_lock(locked))
+    for old, new in (
+        ('neighbours: "replace_one"', 'neighbours: "add_remove"'),
+        ('unit: "row"\n', 'unit:\n  column: "patient"\n  max_rows: 1\n'),
+    ):
+        assert old in locked
+        assert not verifier.is_allowed(verifier.read_lock(locked.replace(old, new, 1)))
 
 
 def test_bytes_between_the_columns_of_a_parquet_file_are_found(tmp_path):

@@ -175,6 +175,9 @@ as_text = PlainSerializer(exact_text, return_type=str)
 Epsilon = Annotated[
     Fraction, BeforeValidator(NumberBetween("a number above 0", 0)), as_text, schema_of_number(exclusiveMinimum=0)
 ]
+EpsilonOrNothing = Annotated[
+    Fraction, BeforeValidator(NumberBetween("a number from 0 up", 0, low_in=True)), as_text, schema_of_number(minimum=0)
+]
 Delta = Annotated[
     Fraction,
     BeforeValidator(NumberBetween("a number from 0 to below 1", 0, 1, low_in=True)),

@@ -227,7 +227,8 @@ class SafeKMethod(Method):
             return _fill_counts(release, names)
         update: dict[str, Any] = {}
         if release.total is not None and release.epsilon is not None:
-            paid = release.total.epsilon or release.epsilon * TOTAL_SHARE
+            asked = release.total.epsilon
+            paid = release.epsilon * TOTAL_SHARE if asked is None else asked
             update["total"] = release.total.model_copy(update={"epsilon": paid})
         if release.views is not None and release.views.show is not None:
             update["views"] = release.views.model_copy(update={"show": None})  # rows, as where nothing is said
@@ -250,6 +251,26 @@ class SafeKMethod(Method):
             yield from _counts_beside_rows(release)
         if release.total is not None:
             yield from _total_beside_rows(release)
+
+    def problems(
+        self,
+        release: ReleaseModel,
+        neighbours: str | None,
+        unit: UnitModel | None,
+        asked: Mapping[str, AttributeModel],
+        attributes: Mapping[str, Attribute],
+    ) -> Iterator[Problem]:
+        yield from super().problems(release, neighbours, unit, asked, attributes)
+        if release.total is not None and release.total.epsilon == 0:
+            yield from _public_total(neighbours, unit)
+
+
+def _public_total(neighbours: str | None, unit: UnitModel | None) -> Iterator[Problem]:
+    """The number of rows is published without noise only where it is the same for all neighbours: one row is replaced."""
+    if (neighbours is not None and neighbours != "replace_one") or (unit is not None and unit.column is not None):
+        wrong = "without noise the number of records tells whether somebody is among them"
+        fix = "leave epsilon out, or give it a number above 0"
+        yield Problem(("release", "total", "epsilon"), wrong, "0", "0 where unit: row and neighbours: replace_one", fix)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from shoal.policy.model.base import (
     Delta,
     Distance,
     Epsilon,
+    EpsilonOrNothing,
     FromOne,
     FromTwo,
     FromZero,
@@ -215,13 +216,14 @@ TOTAL_SHARE = Fraction(1, 100)
 
 
 class TotalModel(PolicyPart):
-    """The number of records, published with noise beside the rows."""
+    """The number of records, published beside the rows: with noise, or as it is where neighbours have the same number."""
 
     long_words: ClassVar = "{epsilon: a number} or {}"
 
-    epsilon: Epsilon | None = Field(
+    epsilon: EpsilonOrNothing | None = Field(
         default=None,
-        description="What the noisy total costs; a part of `release.epsilon`. One hundredth of it when left out.",
+        description="What the noisy total costs; a part of `release.epsilon`. One hundredth of it when left out. 0 publishes the "
+        "number itself, where one row is replaced by another: then it is the same for all neighbours.",
     )
 
 
@@ -745,8 +747,8 @@ class ReleaseModel(PolicyPart):
     )
     total: TotalModel | None = Field(
         default=None,
-        description="For `safe-k` rows: the number of records, published with noise for a small part of epsilon, so that "
-        "estimates have an upper end; none when left out.",
+        description="For `safe-k` rows: the number of records, published with noise for a small part of epsilon, or as it is "
+        "where rows are replaced, so that estimates have an upper end; none when left out.",
     )
     synthetic: SyntheticModel | None = Field(
         default=None, description="For `synthetic`: the table that is drawn from the noisy counts."

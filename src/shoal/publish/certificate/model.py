@@ -564,14 +564,14 @@ class LedgerEntry(Entry):
 
 
 class NoisyTotalEntry(Entry):
-    """The number of records that take part, with noise."""
+    """The number of records that take part, with noise; without any where it is the same for all neighbours."""
 
     epsilon: Number
     """How much of epsilon pays for it."""
-    rows_changed: Positive
-    """By how many the number moves at most when a unit comes, goes or is replaced."""
+    rows_changed: Natural
+    """By how many the number moves at most when a unit comes, goes or is replaced; 0 where it is published as it is."""
     scale: Number
-    """The scale of the two-sided geometric noise: rows_changed / epsilon."""
+    """The scale of the two-sided geometric noise: rows_changed / epsilon; 0 for none."""
     records: int
     """The number with its noise; it may be below 0."""
 
@@ -585,8 +585,8 @@ def _check_total(total: NoisyTotalEntry | None) -> NoisyTotalEntry | None:
 NoisyTotal = Annotated[
     NoisyTotalEntry | SkipJsonSchema[None],
     Field(
-        description="The number of records that take part, with noise. A release whose plan does not ask for it does not have "
-        "this key.",
+        description="The number of records that take part, with noise, or as it is where one row is replaced by another. A "
+        "release whose plan does not ask for it does not have this key.",
         exclude_if=lambda total: total is None,
         json_schema_extra=lambda schema: schema.pop("default", None),
     ),

@@ -187,7 +187,10 @@ def _parameters(certificate: SafeKCertificate, unit: Unit) -> list[Fact]:
     if exact(promised.epsilon_recoding):
         facts.append((f"of it for the recoding{each}", _cost(promised.epsilon_recoding), _about_choice(choice)))
     total = certificate.noisy_total
-    if total is not None:
+    if total is not None and not exact(total.scale):
+        why = "exactly: where one row is replaced by another, all neighbours have the same number"
+        facts.append(("number of records", f"{total.records:,}", why))
+    elif total is not None:
         noise = f"{total.records:,}, with two-sided geometric noise of scale {_cost(total.scale)}"
         facts.append(("of it for the number of records", _cost(total.epsilon), noise))
     return [

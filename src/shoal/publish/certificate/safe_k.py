@@ -73,7 +73,7 @@ def certificate(
 ) -> SafeKCertificate:
     """The certificate of a release that has been charged and written; `account` includes its charge.
 
-    `records` is the noisy number of records, where the plan publishes it.
+    `records` is the number of records with its noise, or as it is, where the plan publishes it.
     """
     plan = plan.after_looks(account.count_looks(plan.confirmed_lock.sha256))
     paid_once = bool(plan.promise.epsilon_recoding) and not plan.views
@@ -94,7 +94,9 @@ def certificate(
 
 
 def _total_fields(plan: SafeKPlan, records: int) -> dict[str, Any]:
-    """The noisy number of records, where the plan publishes it; no key where it does not."""
+    """The number of records, where the plan publishes it with noise or as it is; no key where it does not."""
+    if plan.tells_exact_total:
+        return {"noisy_total": NoisyTotalEntry(epsilon="0", rows_changed=0, scale="0", records=records)}
     noise = plan.total_noise
     if noise is None:
         return {}

@@ -630,7 +630,10 @@ def _weights(handbook: Handbook) -> Iterator[str]:
 
 def _number_of_records(handbook: Handbook) -> Iterator[str]:
     """How many records there are, or that this was not published where rows are left out; noisy counts add up to it."""
-    if (total := handbook.certificate.get("noisy_total")) is not None:
+    total = handbook.certificate.get("noisy_total")
+    if total is not None and total["scale"] == "0":
+        yield f"The number of records that took part is {total['records']:,}, exactly."
+    elif total is not None:
         yield (
             f"The number of records that took part is about {total['records']:,}: it has two-sided geometric noise of scale "
             f"{total['scale']}, which costs {total['epsilon']} of epsilon."

@@ -79,6 +79,13 @@ class SafeKPlan(Plan):
                 "a table that is itself a sample gives one release",
                 came=f"{len(self.tables)} tables",
             )
+        if self.tells_exact_total and not self._has_public_total:
+            raise UsageError(
+                "the number of records is not the same for all neighbours, so it is not published without noise",
+                came=self.unit.words(),
+                allowed="one row, replaced by another",
+                fix="leave the epsilon of the total out, or give it a number above 0",
+            )
         if not self._keeps(self.total):
             raise PreconditionError(
                 self.composition if len(self.tables) > 1 else "basic-composition",
@@ -218,6 +225,19 @@ class SafeKPlan(Plan):
         return self.policy.release.epsilon_total if self.policy.release is not None else Fraction(0)
 
     @property
+    def tells_exact_total(self) -> bool:
+        """Whether the number of records is published as it is, which costs nothing where one row is replaced by another: all
+        neighbours have the same.
+        """
+        asked = self.policy.release
+        return asked is not None and asked.total is not None and asked.total.epsilon == 0
+
+    @property
+    def _has_public_total(self) -> bool:
+        """Whether the number of rows that take part is the same for all neighbours."""
+        return self.unit.neighbours == "replace_one" and self.unit.whose == "row"
+
+    @property
     def total_noise(self) -> Laplace | None:
         """The noise of the number of records that take part; None where it is not published.
 
@@ -241,6 +261,10 @@ class SafeKPlan(Plan):
     def _total_words(self) -> list[str]:
         """What is said of the noisy number of records."""
         noise = self.total_noise
+        if self.tells_exact_total:
+            return [
+                "The number of records is published as it is: where one row is replaced, all neighbours have the same."
+            ]
         if noise is None:
             return []
         of = f"two-sided geometric noise of scale {plain(noise.scale)}, for {plain(self.epsilon_total)} of epsilon"
@@ -281,16 +305,23 @@ class SafeKPlan(Plan):
     def _no_total_words(self) -> str | None:
         """Say what a recipient loses who is not told how many records there are, and the line that would tell it."""
         asked = self.policy.release
-        published = self.epsilon_total or all(each.k == 1 for each in self.promises)
+        published = self.epsilon_total or self.tells_exact_total or all(each.k == 1 for each in self.promises)
         if published or asked is None or asked.epsilon is None or self.method.drawn_before:
             return None
-        share = asked.epsilon * TOTAL_SHARE
-        within = int(self._noise_of_total(share).tail_steps(0.95)[0])
-        return (
+        lost = (
             "The release will not say how many records there are. Each combination of labels that is not published may hide up "
             "to k - 1 sampled rows, and only the number of such combinations bounds how many are hidden: the recipient's "
             "intervals for counts, shares, means and sums may reach far above the truth. The line "
-            f"`total: {{epsilon: {exact_text(share)}}}` in the policy's `release` publishes the number with noise (within "
+        )
+        if self._has_public_total:
+            return (
+                f"{lost}`total: {{epsilon: 0}}` in the policy's `release` publishes the number itself, which costs nothing: "
+                "where one row is replaced by another, it is the same for all neighbours."
+            )
+        share = asked.epsilon * TOTAL_SHARE
+        within = int(self._noise_of_total(share).tail_steps(0.95)[0])
+        return (
+            f"{lost}`total: {{epsilon: {exact_text(share)}}}` in the policy's `release` publishes the number with noise (within "
             f"{within:,} in 95 of 100 cases) out of the same epsilon, of which it takes {plain(TOTAL_SHARE * 100)} %."
         )
 

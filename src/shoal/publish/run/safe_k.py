@@ -146,11 +146,14 @@ class SafeKJob(ChargedJob):
         return write_certificate(folder, made).to_json(), rows
 
     def draw_total(self, table: Table, source: Source | None, stage: Stage) -> int:
-        """Draw the noisy number of the rows that take part, with a key of its own; 0 where the plan does not publish it.
+        """Draw the noisy number of the rows that take part, with a key of its own; the number itself where the plan publishes
+        that, and 0 where it publishes neither.
 
         How many rows of a unit take part is decided by how many it has, and not by which of them are drawn.
         """
         noise = self.plan.total_noise
+        if self.plan.tells_exact_total:
+            return table.rows()  # a row is the unit, so all of them take part
         if noise is None:
             return 0
         with key(source, "total") as chance:

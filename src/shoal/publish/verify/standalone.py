@@ -785,7 +785,7 @@ SAFE_K_CERTIFICATE = {
         "unbounded_releases": int,
         "looks": LOOKS,
     },
-    "noisy_total": Later({"epsilon": EXACT_NUMBER, "rows_changed": FROM_ONE, "scale": EXACT_NUMBER, "records": int}),
+    "noisy_total": Later({"epsilon": EXACT_NUMBER, "rows_changed": int, "scale": EXACT_NUMBER, "records": int}),
 }
 YES_OR_NO = OneOf(True, False)
 NOISY_COUNTS_CERTIFICATE = {
@@ -1705,10 +1705,13 @@ def _is_allowed_of_rows(lock: dict[str, Any], max_rows: int) -> bool:
     plan, release = read_plan(lock), lock["release"]
     if plan.release["bound"] == "published" and plan.rows_changed != 1:
         return False  # the published theorem speaks of one row added or removed
-    if release.get("total") is not None and (plan.epsilon_total <= 0 or release.get("counts") is not None):
-        return False  # noisy counts tell the total
-    if plan.epsilon_total and plan.already_sampled:
-        return False
+    if release.get("total") is not None:
+        # Without noise only where one row is replaced: then every neighbour has the same number.
+        exact_total = plan.epsilon_total == 0 and plan.replaced and lock["unit"] == "row"
+        if not (plan.epsilon_total > 0 or exact_total) or release.get("counts") is not None:
+            return False  # noisy counts tell the total
+        if plan.already_sampled:
+            return False
     # A table that is itself the sample is used once, for one table whose labels were fixed before, one row a person.
     once = plan.recoding == "levels" and not plan.has_views and release["repeat"] == 1 and max_rows == 1
     return once or not plan.already_sampled
@@ -1830,15 +1833,17 @@ def promise_checks(certificate: dict[str, Any], plan: LockedPlan) -> Iterator[Ch
 
 
 def total_checks(certificate: dict[str, Any], plan: LockedPlan) -> Iterator[Check]:
-    """The noisy number of records: where the locked plan asks for it, with the noise that its epsilon buys; else none."""
-    told = certificate.get("noisy_total")
-    if not plan.epsilon_total and told is None:
+    """The number of records: where the locked plan asks for it, with the noise that its epsilon buys, none for 0; else none."""
+    told, asked = certificate.get("noisy_total"), plan.release.get("total") is not None
+    if not asked and told is None:
         return
     fits = False
-    if told is not None and plan.epsilon_total > 0:
-        scale = plan.max_rows / plan.epsilon_total
-        wanted = {"epsilon": plan.epsilon_total, "rows_changed": plan.max_rows, "scale": scale}
-        fits = equal({name: told[name] for name in wanted}, wanted) and abs(told["records"]) <= LARGEST_COUNT
+    if told is not None and asked:
+        changed = plan.max_rows if plan.epsilon_total else 0
+        scale = changed / plan.epsilon_total if plan.epsilon_total else Fraction(0)
+        wanted = {"epsilon": plan.epsilon_total, "rows_changed": changed, "scale": scale}
+        least = -LARGEST_COUNT if plan.epsilon_total else 0
+        fits = equal({name: told[name] for name in wanted}, wanted) and least <= told["records"] <= LARGEST_COUNT
     yield must("noisy-total", fits, "the noise that the locked plan sets epsilon aside for")
 
 

@@ -25,10 +25,20 @@ def test_each_end_fails_as_often_as_it_may_and_hardly_less(scale):
         assert q ** (far + 1) / (1 + q) <= risk / 2
         assert far == 0 or q**far / (1 + q) > risk / 2
     assert NoisyTotal(-3, Fraction(1)).bounds(0.05)[0] == 0
+    assert NoisyTotal(7, Fraction(0)).bounds(0.05) == (7, 7)
+
+
+EXACT = {"scale": "0", "epsilon": "0", "rows_changed": 0}
+NO_EXACT = [
+    {**EXACT, "epsilon": "1"},
+    {**EXACT, "rows_changed": 1},
+    {**EXACT, "records": -1},
+    {**EXACT, "records": 5.0},
+]
 
 
 @pytest.mark.parametrize(
-    "change", [{"records": 1.5}, {"records": True}, {"scale": "0"}, {"scale": "x"}, {"scale": 3}, {}]
+    "change", [{"records": 1.5}, {"records": True}, {"scale": "0"}, {"scale": "x"}, {"scale": 3}, {}, *NO_EXACT]
 )
 def test_an_entry_that_is_none_is_refused(tmp_path, change):
     folder = write_release(tmp_path / "r", {"v": ([categories([2])["a0"]], np.array([40, 50]))})

@@ -51,6 +51,8 @@ AS_SHARP = 2
 PUBLISHED = "published count / beta, labels across the condition split evenly"
 MODELLED = "model-based estimate: all views made consistent"
 NOISY = "the published number with two-sided geometric noise, whose bounds are one half of the risk"
+EXACT = "the published number, which is exact"
+BY_EXACT = "the number of all records as it was published too"
 BY_TOTAL = "the number of all records bounded by the noisy total too"
 BY_COUNTS = "the number of all records bounded by the noisy counts too"
 WITHOUT_TOTAL = "the release has no noisy total, so unpublished cells alone bound what is hidden"
@@ -104,7 +106,7 @@ def total_rows(loaded: LoadedRelease, risk: float) -> RowsEstimate:
     low, high = total_bounds(loaded, risk)
     value, said = _value(loaded, (), lambda: _published(views, EVERYTHING, {}), lambda own: own.total)
     if loaded.noisy_total is not None:
-        value, said = float(loaded.noisy_total.records), NOISY
+        value, said = float(loaded.noisy_total.records), EXACT if loaded.noisy_total.is_exact else NOISY
     method = f"{said}; exact binomial bounds of {_pooled(views)}{_hidden(views)}{total_words(loaded, views)}; pointwise"
     return RowsEstimate(min(max(value, low), high), low, high, source_of(views), method)
 
@@ -117,6 +119,8 @@ def total_bounds(loaded: LoadedRelease, risk: float) -> tuple[float, float]:
     """
     if not tells_total(loaded):
         return _sampled_total(loaded, risk)
+    if loaded.noisy_total is not None and loaded.noisy_total.is_exact:
+        return loaded.noisy_total.bounds(risk)
     said, own = _published_total(loaded, risk / 2), _sampled_total(loaded, risk / 2)
     low, high = max(said[0], own[0]), min(said[1], own[1])
     # One of the two has failed where they share nothing, and nobody knows which.
@@ -134,7 +138,7 @@ def tells_total(loaded: LoadedRelease) -> bool:
 def total_words(loaded: LoadedRelease, views: Sequence[PublishedView]) -> str:
     """What bounds the number of all records beside the samples, or that nothing does although views hide records."""
     if loaded.noisy_total is not None:
-        return f", {BY_TOTAL}"
+        return f", {BY_EXACT if loaded.noisy_total.is_exact else BY_TOTAL}"
     if tells_total(loaded):
         return f", {BY_COUNTS}"
     return f"; {WITHOUT_TOTAL}" if any(view.suppresses for view in views) else ""
