@@ -18,7 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.anonymize.generalize.tree.boxes import rule_of_unions
-from shoal.anonymize.generalize.tree.sides import DomainPiece, hierarchy_over, label_fits, name_pieces
+from shoal.anonymize.generalize.tree.sides import (
+    DomainPiece,
+    hierarchy_over,
+    label_fits,
+    name_pieces,
+    pieces_label_fits,
+)
 from shoal.data.cells import AttributeCells
 
 Floats = npt.NDArray[np.float64]
@@ -159,8 +165,12 @@ def bin_label_fits(cells: AttributeCells, label: str, members: Sequence[int], ov
     """Whether a bin of these cells may carry this label; for whoever checks a recoding that somebody else applied.
 
     Along an ordered attribute a bin is any run of cells, also one that begins in a group of the hierarchy and ends in another.
+    Where no value may be missing, one bin may hold all cells, and is named like any other.
     """
     held = sorted(members)
+    if not cells.ordered and len(held) == len(cells) > 1:
+        whole = hierarchy_over(cells) if over is None else over
+        return pieces_label_fits(cells, label, whole.items, whole) or label_fits(cells, label, list(held), over)
     run = held == list(range(held[0], held[-1] + 1)) and cells.missing not in held
     if cells.ordered and run and len(held) > 1 and label == cells.span(held[0], held[-1] + 1):
         return True

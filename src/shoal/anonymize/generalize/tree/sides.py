@@ -234,7 +234,7 @@ def label_fits(cells: AttributeCells, label: str, members: list[int], over: Doma
         pieces = [each for each in item.items if inside.issuperset(each.cells)]
         if label == item.label and sorted(item.cells) == held:
             return True
-        if sum(len(each.cells) for each in pieces) == len(held) and _names_pieces(cells, label, pieces, item):
+        if sum(len(each.cells) for each in pieces) == len(held) and pieces_label_fits(cells, label, pieces, item):
             return True
         waiting += [each for each in item.items if len(each.cells) >= len(held) and inside.issubset(each.cells)]
     return _same(
@@ -242,7 +242,7 @@ def label_fits(cells: AttributeCells, label: str, members: list[int], over: Doma
     )  # two sides of one name are told apart by all their cells
 
 
-def _names_pieces(cells: AttributeCells, label: str, pieces: list[DomainPiece], of: DomainPiece) -> bool:
+def pieces_label_fits(cells: AttributeCells, label: str, pieces: list[DomainPiece], of: DomainPiece) -> bool:
     """Whether a label names these pieces of a parent: as an interval, one by one, by what is left out, or in part."""
     held = sorted(cell for piece in pieces for cell in piece.cells)
     if cells.ordered:
