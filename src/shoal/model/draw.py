@@ -11,6 +11,7 @@ from shoal.compilation import compile_kernel
 from shoal.errors import ParameterError, UsageError
 from shoal.model.descent import improve, improve_plain
 from shoal.model.divisions import Atoms
+from shoal.model.forbidden import find_outside, lies_in, move_out
 from shoal.model.gibbs import MaximumEntropy, chains_for
 from shoal.model.layout import Layout, layout_of, with_triples
 from shoal.model.measurement import Floats, Ints, Mask
@@ -116,7 +117,7 @@ def _from_mixture(model: FittedModel, rows: int, source: Source) -> Ints:
 
 
 def _allowed_rows(model: FittedModel, rows: int, source: Source) -> Ints:
-    """Draw rows of atoms, again where they lie in a forbidden box."""
+    """Draw rows of atoms, again where they lie in a forbidden box; where nearly all do, they are moved out of it."""
     codes = _from_mixture(model, rows, source)
     masks = box_masks(model)
     for _ in range(AGAIN):
@@ -126,11 +127,12 @@ def _allowed_rows(model: FittedModel, rows: int, source: Source) -> Ints:
         codes[bad] = _from_mixture(model, max(4 * len(bad), 64), source)[
             source.permutation(max(4 * len(bad), 64))[: len(bad)]
         ]
-    if lies_in(masks, codes).any():
-        raise UsageError(
-            "nearly all rows of the model lie in forbidden boxes",
-            fix="forbid less, or measure tables of these attributes",
-        )
+    bad = np.flatnonzero(lies_in(masks, codes))
+    if len(bad):  # nearly all rows of the model lie in boxes
+        outside, _ = find_outside(masks, [atoms.many for atoms in model.atoms])
+        if outside is None:
+            raise UsageError("no row was found that lies in no forbidden box", fix="forbid less")
+        codes[bad] = move_out(codes[bad], masks, model.margins, outside, source)
     return codes
 
 
@@ -145,14 +147,6 @@ def box_masks(model: FittedModel) -> list[tuple[Mask, ...]]:
                 inside[atoms.of_cell] = mask
             own.append(inside)
         found.append(tuple(own))
-    return found
-
-
-def lies_in(masks: list[tuple[Mask, ...]], codes: Ints) -> Mask:
-    """Say which rows lie in some box."""
-    found = np.zeros(len(codes), dtype=np.bool_)
-    for box in masks:
-        found |= np.logical_and.reduce([mask[codes[:, axis]] for axis, mask in enumerate(box)])
     return found
 
 

@@ -119,10 +119,10 @@ class FittedModel:
         Rows are those of the maximum entropy that the tables of all pairs, and measured ones of more attributes, allow (`gibbs`),
         which begins with rows of the mixture; then single values are changed as long as that brings these tables nearer to the
         model's. Where the tables are too large for it, rows are as the mixture draws them. Cells within an atom follow the
-        attribute's own counts. No row lies in a forbidden box: rows of the mixture that do are drawn again, and no
-        change leads into one. `stage` is told what is done.
+        attribute's own counts. No row lies in a forbidden box: rows of the mixture that do are drawn again, and moved out where
+        nearly all do; no change leads into one. `stage` is told what is done.
 
-        Raises     UsageError for fewer than no rows, and where nearly all the model's rows lie in forbidden boxes.
+        Raises     ParameterError for fewer than no rows; UsageError where forbidden boxes leave no row.
         """
         return draw_rows(self, rows, source, stage)
 

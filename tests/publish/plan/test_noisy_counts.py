@@ -232,6 +232,15 @@ def test_synthetic_tables_that_cannot_be(keys, said):
         planned(**keys)
 
 
+def test_rules_that_leave_no_row_are_refused_before_anything_is_charged():
+    rules = [{"sex": "f", "age": [0, 99]}, {"sex": "m"}]
+    release = {"method": "synthetic", "epsilon": 1, "delta": "1e-6", "synthetic": {"never": rules}}
+    changes = {"release": release, "budget": None, "attributes.sex.missing": "refuse"}
+    with pytest.raises(PolicyError, match="leave no row"):
+        plan(clinic.policy(changes | {"attributes.age.missing": "refuse"}))
+    assert len(plan(clinic.policy(changes)).synthetic.never) == 2, "a woman of unknown age is left"
+
+
 def test_every_attribute_is_in_a_synthetic_table():
     found = planned(method="synthetic", views={"workload": [["age", "sex"]]})
     assert found.method.columns == ("age", "sex", "diag")

@@ -631,14 +631,35 @@ def _refuse_uncounted(published: Sequence[str], named: set[str]) -> None:
 
 
 def synthetic_rows(release: ReleaseModel, cells: Sequence[AttributeCells]) -> SyntheticRows | None:
-    """The synthetic table that a release asks for; PolicyError where a rule ends inside a cell."""
+    """The synthetic table that a release asks for; PolicyError where a rule ends inside a cell, or the rules leave no row."""
     asked = release.synthetic
     if asked is None:
         return None
-    return SyntheticRows(
-        asked.rows if isinstance(asked.rows, int) else None,
-        tuple(tuple(_boxes(rule, cells)) for rule in asked.never or ()),
-    )
+    never = tuple(tuple(_boxes(rule, cells)) for rule in asked.never or ())
+    _refuse_empty(never, cells)
+    return SyntheticRows(asked.rows if isinstance(asked.rows, int) else None, never)
+
+
+def _refuse_empty(never: Sequence[Box], cells: Sequence[AttributeCells]) -> None:
+    """PolicyError where every combination of cells lies in some box, before anything is charged."""
+    if not never:
+        return
+    import numpy as np
+
+    from shoal.model.forbidden import find_outside
+
+    sizes = [len(own) for own in cells]
+    boxes = [
+        tuple(np.array([True] * size if mask is None else mask) for mask, size in zip(box, sizes, strict=True))
+        for box in never
+    ]
+    outside, is_certain = find_outside(boxes, sizes)
+    if outside is None and is_certain:
+        raise PolicyError(
+            "release.synthetic.never: the rules leave no row, so no synthetic table could be drawn",
+            came=f"{len(never):,} rule{'s' * (len(never) > 1)}",
+            fix="rule out less: what the data never hold, such as [{age: [0, 15], licence: yes}]",
+        )
 
 
 def _boxes(rule: dict[str, tuple[str, ...]], cells: Sequence[AttributeCells]) -> Iterator[tuple[bool, ...] | None]:
