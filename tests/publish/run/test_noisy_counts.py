@@ -19,7 +19,7 @@ from shoal.anonymize.method.noisy_counts import NoisyCounts
 from shoal.anonymize.method.safe_k import SafeK
 from shoal.chance.source import Source
 from shoal.data.cells import cells_of
-from shoal.errors import DataError
+from shoal.errors import DataError, InfeasibleError
 from shoal.publish.run.noisy_counts import NOBODY, NoisyCountsJob, counts_frame, write_frame
 from shoal.publish.run.safe_k import SafeKJob
 from shoal.publish.verify.release import require, verify
@@ -125,6 +125,37 @@ def test_a_run_that_fails_stays_charged(tmp_path, monkeypatch):
     assert not (tmp_path / "out").exists()
 
 
+def test_a_promise_that_no_verifier_could_recompute_costs_nothing(tmp_path):
+    with pytest.raises(InfeasibleError, match=r"beyond the arithmetic of the verifiers.*nothing was charged"):
+        publish(tmp_path, {"release": {**COUNTS, "delta": "1e-60", "views": {"show": "counts", "every": "singles"}}})
+    assert account(tmp_path).spent.epsilon == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("views", [{"every": "pairs", "cells": "merged"}, {"adapt": {"rounds": 2}}, {"choose": {}}])
+def test_the_table_of_nobody_and_of_few_is_released_and_verified(tmp_path, views):
+    """All cells of an attribute may then be one bin; with no missing value left beside it, its label was refused."""
+    asked = {"attributes.sex.domain": ["m", "f"], "attributes.sex.missing": "refuse"}
+    release = {**PROMISE, "method": "synthetic", "views": views, "synthetic": {"never": [{"sex": "f", "diag": "rare"}]}}
+    for rows in (0, 7):
+        folder = tmp_path / str(rows)
+        folder.mkdir()
+        made = publish(folder, {"release": release, **asked}, rows=rows)
+        require(verify(made.folder))
+
+
+@pytest.mark.slow
+def test_rules_that_the_data_contradict_are_kept_all_the_same(tmp_path):
+    """Nearly every row of the model is then ruled out; rows are moved, and the charge is not lost."""
+    rules = [{"sex": ["f", "m"], "age": [0, 98]}, {"diag": ["flu", "cold"]}]
+    release = {**PROMISE, "method": "synthetic", "synthetic": {"rows": 200, "never": rules}}
+    made = publish(tmp_path, {"release": release})
+    require(verify(made.folder))
+    for row in read(made.folder / "synthetic.csv"):
+        assert row["diag"] not in {"flu", "cold"}
+        assert not (row["sex"] and row["age"] and int(row["age"]) < 99)
+
+
 def test_few_rows_are_announced():
     job = planned({"release": COUNTS}).job()
     assert isinstance(job, NoisyCountsJob)
@@ -210,12 +241,12 @@ def test_counts_and_rows_are_about_the_same_rows_of_each_person(tmp_path, monkey
         "counts": {"workload": [["sex", "diag"]]},
         "recoding": {"levels": {"age": 2}},
     }
-    changes = {"unit": {"column": "patient", "max_rows": 2}, "release": release, "budget": None}
+    changes = {"unit": {"column": "patient", "max_rows": 1}, "release": release, "budget": None}
     found = noted_tables(monkeypatch, (NoisyCounts, "measure"), (SafeKJob, "write_tables"))
     publish(tmp_path, changes, table=write_table(tmp_path / "table.csv", 300, patients=20))
     counted, drawn = found
     assert counted == drawn
-    assert Counter(patient for patient, _ in counted) == {f"p{number}": 2 for number in range(20)}
+    assert Counter(patient for patient, _ in counted) == {f"p{number}": 1 for number in range(20)}
 
 
 @pytest.mark.slow

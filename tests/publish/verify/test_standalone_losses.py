@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from fractions import Fraction
 from functools import cache
@@ -11,6 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shoal.guarantee.compose import compose
+from shoal.guarantee.noisy_counts import solve_counts
+from shoal.guarantee.rounding import exact
+from shoal.guarantee.unit import Unit
 from shoal.publish.verify import standalone as verifier
 from shoal.publish.verify.standalone import BoundError, ComposedLosses
 
@@ -153,6 +158,27 @@ def test_composing_is_never_below_what_adds_up(count, sigma, times, epsilon):
     together = delta(noisy((count * times, sigma)), epsilon)
     one_by_one = delta(noisy((count, sigma)), epsilon, times)
     assert together * (1 - 1e-4) <= one_by_one <= together * (1 + 0.02) + 1e-12
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("epsilon", "delta_", "singles", "rounds"),
+    [("0.001", "1e-6", 4, 0), ("0.01", "1e-6", 4, 0), ("0.01", "1e-9", 4, 3), ("0.03", "1e-9", 0, 0)],
+)
+def test_small_promises_of_noise_are_verified(epsilon, delta_, singles, rounds):
+    """Losses lie close together there, and the grid has to be as fine; it was not, and releases failed after their charge."""
+    kind = {"kind": "rounds", "candidates": 9} if rounds else {}
+    found = solve_counts(epsilon, delta_, unit=Unit.row("add_remove"), tables=rounds or 6, singles=singles, **kind)
+    parts = [(verifier.read_part(json.loads(json.dumps(part.to_saved()))), times) for part, times in found.parts]
+    with verifier.limited_work():
+        whole = ComposedLosses(parts, 2 * Fraction(epsilon))
+        assert whole.keeps(Fraction(epsilon), Fraction(delta_))
+        assert not whole.keeps(Fraction(epsilon) * Fraction(98, 100), Fraction(delta_))
+        assert verifier.is_epsilon_of(whole, exact(compose(found.parts).epsilon_at(delta_)), Fraction(delta_))
+
+
+def test_a_large_question_about_small_losses_has_a_grid_that_can_be_made():
+    assert ComposedLosses([(noisy((1, "1000000")), 1)], Fraction(20)).can_be_made()
 
 
 def test_hostile_numbers_are_refused_before_the_work():

@@ -92,12 +92,15 @@ class NoisyCountsJob(ChargedJob):
 
     def prepare(self, rows: int, ledger: Ledger) -> list[str]:
         """Compile what takes long, and draw the certificate with names in the place of what is not settled yet."""
+        from shoal.publish.verify.noisy_counts import refuse_unverifiable
+
         plan = self.plan
         self.hierarchies = read_hierarchies(plan.policy)
         paid = self.account_after(ledger)
         beside = [table for table, _ in self.rows.draft_tables()] if self.rows is not None else []
         synthetic = self.synthetic_entry(0) if plan.synthetic is not None else None
         draft = certificate(plan, {LOCK: plan.lock.sha256}, self.draft_counts(), beside, synthetic, paid, today())
+        refuse_unverifiable(draft)
         try_handbook(draft.to_json(), plan.lock.text)
         _warm_up()
         notes = [] if self.rows is None else self.rows.load_kernels(rows)

@@ -24,12 +24,12 @@ from shoal.anonymize.measure.once import choose_tables
 from shoal.anonymize.measure.tables import NoisyTable
 from shoal.anonymize.method.noisy_counts import NoisyCounts
 from shoal.data.cells import AttributeCells, Group
-from shoal.errors import PolicyError
+from shoal.errors import InfeasibleError, PolicyError
 from shoal.guarantee.base import Guarantee
 from shoal.guarantee.differential import ApproxDP
 from shoal.guarantee.noise import ConcentratedDP, ExponentialDP, NoisyTablesDP
 from shoal.guarantee.noisy_counts import CountsSetting, noise_half_width
-from shoal.guarantee.rounding import exact, exact_text
+from shoal.guarantee.rounding import exact, exact_text, text_near
 from shoal.guarantee.unit import Unit
 from shoal.policy.policy import Policy
 from shoal.publish.certificate.model import (
@@ -47,7 +47,19 @@ from shoal.publish.verify.compare import compare
 from shoal.publish.verify.lock import is_unread
 from shoal.publish.verify.rebuild import account_as_told, in_published_order, rows_with_numbers, tables_as_published
 from shoal.publish.verify.rules import is_union_rule, rule_checks
-from shoal.publish.verify.standalone import Check, read_bytes, read_json, read_rows, read_text, strict_json
+from shoal.publish.verify.standalone import (
+    BoundError,
+    Check,
+    ComposedLosses,
+    is_epsilon_of,
+    limited_work,
+    read_bytes,
+    read_json,
+    read_part,
+    read_rows,
+    read_text,
+    strict_json,
+)
 
 Rules = Mapping[str, dict[str, Any]]
 OTHER_VERSION = "made by another version, which may have decided otherwise from the same numbers: not made again here"
@@ -74,6 +86,30 @@ def noisy_counts_checks(folder: Path, policy: Policy, certificate: NoisyCountsCe
         told.index_check(),
         *told.decision_checks(),
     ]
+
+
+def refuse_unverifiable(certificate: NoisyCountsCertificate) -> None:
+    """InfeasibleError where the verifiers cannot compose the parts of a certificate to what it says, or not in their limits.
+
+    It is called with a draft before anything is charged: the promise holds, but nobody could verify a release of it.
+    """
+    content = certificate.to_json()
+    told = [(read_part(part["guarantee"]), part["times"]) for part in content["parts"]]
+    if any(part is None for part, _ in told):
+        return
+    epsilon, delta = exact(content["guarantee"]["epsilon"]), exact(content["guarantee"]["delta"])
+    with limited_work():
+        try:
+            whole = ComposedLosses(told, 2 * epsilon)
+            fits = whole.keeps(epsilon, delta) and is_epsilon_of(whole, exact(content["epsilon_composed"]), delta)
+        except BoundError:
+            fits = False
+    if not fits:
+        raise InfeasibleError(
+            "a release with this promise could not be verified: its numbers are beyond the arithmetic of the verifiers",
+            came=f"epsilon = {text_near(epsilon)}, delta = {text_near(delta)}",
+            fix="raise epsilon, or delta, or publish fewer tables",
+        )
 
 
 class ToldCounts:

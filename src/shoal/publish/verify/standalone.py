@@ -2498,7 +2498,9 @@ def concentration(part: Any) -> Optional[Fraction]:
 MOST_POINTS = 4_000_000
 """Points of a grid: a loss that spreads over 60 on the finest one. Each is a field of 67 digits in a very long number."""
 COARSEST, FINEST = Fraction(1, 1000), Fraction(1, 32000)
-"""The steps of the grid between which `ComposedLosses` looks."""
+"""The steps of the grid between which `ComposedLosses` looks; a finer one where losses lie close together."""
+NARROW = 0.05
+"""Below this standard deviation they do."""
 
 
 class ComposedLosses:
@@ -2540,8 +2542,14 @@ class ComposedLosses:
     def ends(self, step: Fraction) -> tuple[int, int]:
         """The first and the last point of the grid."""
         spread = self._spread()
+        if self._is_narrow(spread):
+            return -int(16 * spread / step) - 1, int((float(self.largest) + 16 * spread) / step) + 1
         reach = max(1.0, float(self.largest)) + 6 + 14 * spread
         return -int((1 + 14 * spread) / step) - 1, int(reach / step) + 1
+
+    def _is_narrow(self, spread: float) -> bool:
+        """Whether losses are those of noise and lie close together: no grid has to reach far beyond them."""
+        return self.rho is not None and spread < NARROW
 
     def can_be_made(self) -> bool:
         """Whether the grid that is tried first is not too large."""
@@ -2550,8 +2558,8 @@ class ComposedLosses:
 
     def agrees(self, question: Callable[[Callable[[Fraction], Fraction]], bool]) -> bool:
         """Whether a question about delta(epsilon) is answered with yes on some grid; finer ones are tried in turn."""
-        step = self.first_step()
-        while step >= FINEST:
+        step, finest = self.first_step(), self.finest_step()
+        while step >= finest:
             if question(lambda epsilon, step=step: self.delta(epsilon, step)):  # type: ignore[misc]
                 return True
             step /= 4
@@ -2566,8 +2574,8 @@ class ComposedLosses:
         What a grid adds falls with its step at least as fast as the step, so the next ones take off less than a third of what
         the last one took off.
         """
-        before, step = None, self.first_step()
-        while step >= FINEST:
+        before, step, finest = None, self.first_step(), self.finest_step()
+        while step >= finest:
             found = self.delta(epsilon, step)
             if found <= delta_:
                 return True
@@ -2583,8 +2591,18 @@ class ComposedLosses:
         """A step at which the grid adds about a thousandth to deltas that matter: it adds to the variance of each part."""
         spread, runs_of_all = self._spread(), sum(times for _, times in self.parts)
         wanted = spread**2 * sqrt(0.12 / runs_of_all) / min(max(0.1, float(self.largest)), 7 * spread)
-        step = COARSEST
-        while step / 2 >= FINEST and float(step) > wanted:
+        step, finest = COARSEST, self.finest_step()
+        while step / 2 >= finest and float(step) > wanted:
+            low, high = self.ends(step / 2)
+            if high - low > MOST_POINTS:
+                break
+            step /= 2
+        return step
+
+    def finest_step(self) -> Fraction:
+        """The finest step that is tried: of losses that lie close together one at which they have thousands of points."""
+        spread, step = self._spread(), FINEST
+        while self._is_narrow(spread) and float(step) > spread / 6000:
             step /= 2
         return step
 
@@ -2598,7 +2616,7 @@ class ComposedLosses:
                 total += times * 2 * float(concentration(part) or 0)
             else:
                 total += times * min(1.0, float(part[1])) ** 2
-        return max(1e-3, sqrt(total))
+        return max(1e-6 if self.rho is not None else 1e-3, sqrt(total))
 
 
 def read_part(saved: dict[str, Any]) -> Any:
