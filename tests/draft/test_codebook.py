@@ -13,6 +13,7 @@ from shoal.data.codebook import Codebook, CodedValue, ColumnDescription
 from shoal.data.type import Type
 from shoal.draft.codebook import read_codebook
 from shoal.draft.sources import read_sources
+from shoal.engine.read.foreign import spreadsheet
 from shoal.errors import ShoalError, UsageError
 from tests.engine.read.foreign.workbooks import write_xlsx
 
@@ -264,9 +265,15 @@ def test_a_codebook_on_a_sheet_beside_the_table(tmp_path):
     assert any("sheet 'codes' may say what columns and codes mean" in note for note in without.notes)
 
 
-def test_a_codebook_on_a_sheet_of_another_name(tmp_path):
+def test_a_codebook_on_a_sheet_of_another_name_and_the_table_is_opened_once(tmp_path, monkeypatch):
     path = write_xlsx(tmp_path / "people.xlsx", {"people": PEOPLE, "Sheet2": CODES})
     assert read_codebook(path).get("sex").values is not None
+    opened = []
+    monkeypatch.setattr(
+        spreadsheet, "_load", lambda where, sheet, load=spreadsheet._load: opened.append(sheet) or load(where, sheet)
+    )
+    shoal.draft(path, sheet="people", codebook=str(path), ledger=tmp_path / "ledger.sqlite", new_ledger=True)
+    assert opened == ["people", "Sheet2"]
 
 
 @pytest.mark.parametrize(

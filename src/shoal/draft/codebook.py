@@ -69,8 +69,10 @@ _YES = frozenset({"yes", "y", "true", "1", "x", "missing"})
 _NO = frozenset({"no", "n", "false", "0", ""})
 
 
-def read_codebook(path: str | os.PathLike[str]) -> Codebook:
+def read_codebook(path: str | os.PathLike[str], other_than: str | None = None) -> Codebook:
     """Read a codebook: CSV or TSV, JSON, DDI XML, a sheet of a workbook, or the labels in a file of SPSS, Stata or SAS.
+
+    `other_than` is the sheet of a workbook that holds the table itself: it lies in memory already, and is not opened again.
 
     Raises     UsageError where it is none of these, or says two things of one column.
     """
@@ -79,7 +81,7 @@ def read_codebook(path: str | os.PathLike[str]) -> Codebook:
     if ending in STATISTICAL:
         return _of_labels(where)
     if ending in WORKBOOKS and where.is_file():
-        return _of_workbook(where)
+        return _of_workbook(where, other_than)
     readers = {".csv": _of_csv, ".tsv": _of_csv, ".txt": _of_csv, ".json": _of_json, ".xml": _of_ddi, ".ddi": _of_ddi}
     if ending not in readers and ending not in WORKBOOKS:
         raise UsageError(
@@ -191,12 +193,12 @@ def _of_rows(heads: Sequence[str | None], rows: Iterable[Sequence[str | None]], 
     return [column.description(source) for column in found.values()]
 
 
-def _of_workbook(where: Path) -> Codebook:
+def _of_workbook(where: Path, other_than: str | None) -> Codebook:
     """The one sheet whose first row has the heads of a codebook; sheets that are called so are looked at before others."""
     from shoal.engine.read.foreign.spreadsheet import list_sheets, says_of_a_table
 
     try:
-        sheets = list_sheets(where)
+        sheets = [sheet for sheet in list_sheets(where) if sheet != other_than]
         found: list[tuple[str, list[str | None], StoredColumns]] = []
         for sheet in sheets:
             if found and not says_of_a_table(sheet):

@@ -38,7 +38,12 @@ def draft(
     """
     opened = open_table(data, sheet=sheet, table=table, query=query, stage=stage)
     beside, notes = read_sources(
-        opened.stored.names, codebook=codebook, population=population, hierarchies=hierarchies, settings=settings
+        opened.stored.names,
+        codebook=codebook,
+        population=population,
+        hierarchies=hierarchies,
+        settings=settings,
+        table_sheet=opened.form.sheet if codebook is not None and _is_same_file(data, codebook) else None,
     )
     opened = replace(opened, notes=(*opened.notes, *notes, *_other_sheets(data, opened.form.sheet, codebook)))
     if schema_only:
@@ -59,6 +64,16 @@ def draft(
     check(made)
     noted = record_look(made.dataset, "init", ledger=named, begin=True)
     return made if noted is None else made.with_look(noted)
+
+
+def _is_same_file(data: object, codebook: str | Path) -> bool:
+    """Whether the codebook lies in the file of the table."""
+    if not isinstance(data, str | Path):
+        return False
+    try:
+        return Path(data).samefile(codebook)
+    except (OSError, ValueError):
+        return False
 
 
 def _other_sheets(data: object, sheet: str | None, codebook: str | Path | None) -> tuple[str, ...]:

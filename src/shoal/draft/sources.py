@@ -22,15 +22,17 @@ def read_sources(
     population: Place | None = None,
     hierarchies: Place | None = None,
     settings: Place | None = None,
+    table_sheet: str | None = None,
 ) -> tuple[Beside, tuple[str, ...]]:
     """What stands beside a table with these columns, and notes for the person who named it.
 
+    `table_sheet` is the sheet of the table, where the codebook lies in the same workbook.
     A codebook is asked first, then the settings, then the public table. Hierarchies of a folder come before those of a project.
 
     Raises     UsageError where a file cannot be read, or where settings speak of none of the columns.
     """
     given = None if settings is None else read_settings(settings)
-    books: list[Codebook] = [] if codebook is None else [read_codebook(codebook)]
+    books: list[Codebook] = [] if codebook is None else [read_codebook(codebook, table_sheet)]
     books += [] if given is None else [given.codebook]
     books += [] if population is None else [read_population(population, names)]
     found = {} if given is None else {name: own for name, own in given.hierarchies.items() if name in names}
