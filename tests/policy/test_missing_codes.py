@@ -108,9 +108,24 @@ def test_lines_that_leave_nothing_open(line):
     assert open_codes(Policy.parse(text)) == ()
 
 
-def test_a_code_that_a_hierarchy_file_lists_is_left_to_a_person(tmp_path):
-    (tmp_path / "towns.csv").write_text("Bern;west;*\nZug;east;*\n?;none;*\n")
+def test_of_a_list_in_a_hierarchy_file_the_domain_names_what_is_left(tmp_path):
     town = (
         "  town:\n    role: quasi\n    type: category\n    hierarchy: {file: towns.csv}\n    # missing_values: ['?']\n"
     )
+    (tmp_path / "towns.csv").write_text("Bern;west;*\nZug;east;*\n?;none;*\n")
+    policy = Policy.parse(HEAD + town, tmp_path)
+    made = settle_codes(policy, open_codes(policy)).schema["town"]
+    assert (made.domain.values, made.missing_values) == (("Bern", "Zug"), ("?",))
+    assert made.hierarchy.labels(1) == ("west", "east")
+    rows = "".join(f"t{number};all;*\n" for number in range(2_000))
+    (tmp_path / "towns.csv").write_text(f"{rows}?;none;*\n")
     assert open_codes(Policy.parse(HEAD + town, tmp_path)) == ()
+    town = "  town:\n    role: quasi\n    type: integer\n    hierarchy: {file: towns.csv}\n    # missing_values: [99]\n"
+    (tmp_path / "towns.csv").write_text("1;west;*\n2;east;*\n99;none;*\n")
+    policy = Policy.parse(HEAD + town, tmp_path)
+    assert settle_codes(policy, open_codes(policy)).schema["town"].domain.values == ("1", "2")
+
+
+def test_a_list_of_nothing_but_codes_is_left_to_a_person():
+    text = f"{HEAD}  job:\n    role: quasi\n    type: category\n    domain: [x]\n    # missing_values: [x]\n"
+    assert open_codes(Policy.parse(text)) == ()

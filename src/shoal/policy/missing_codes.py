@@ -22,6 +22,10 @@ _COMMENT = re.compile(r"(?P<indent>[ ]+)#(?:[ ](?P<words>.*))?")
 _LINE = re.compile(r"missing_values: (\[.*\])")
 _BEGINNING = re.compile(r".* looks? like (?:a code|codes) for (?:a missing value|missing values)\. ")
 """How the comment of a draft about such codes begins."""
+MOST_VALUES = 1000
+"""Values that a domain may list in the policy where a hierarchy file lists a code among them."""
+_LISTED = ("category", "ordinal", "text")
+"""Types of which a list of two values is no pair of ends."""
 _INSTEAD = re.compile(r" and write (?P<keys>domain: .*):$")
 
 
@@ -51,7 +55,7 @@ class OpenCodes:
 def open_codes(policy: Policy) -> tuple[OpenCodes, ...]:
     r"""The codes that a draft left open and that can be decided in the policy alone, in the order of the file.
 
-    A code that a hierarchy file lists has to be taken out of that file first, so it is not among them.
+    A code in a very long hierarchy file has to be taken out of that file first, so it is not among them.
 
     >>> drafted = Policy.parse(
     ...     "version: 1\ndataset: d\nunit: row\nneighbours: add_remove\nattributes:\n  hours:\n    role: quasi\n"
@@ -122,7 +126,10 @@ def _comment_before(lines: Sequence[str], last: int) -> tuple[int, str]:
 def _open(
     policy: Policy, name: str, keys: object, listed: str, words: str
 ) -> tuple[tuple[str, ...], dict[str, Any]] | None:
-    """The codes of one column that are open, and what changes if they stand for a missing value; None where there is nothing."""
+    """The codes of one column that are open, and what changes if they stand for a missing value; None where there is nothing.
+
+    Of a list that a hierarchy file has, the domain names what is left: rows of the file beyond it are not used.
+    """
     codes, known = _tree(f"missing_values: {listed}").get("missing_values"), policy.attributes[name].missing_values
     if not isinstance(keys, dict) or not isinstance(codes, list):
         return None
@@ -134,8 +141,12 @@ def _open(
         changes |= _tree(bounds) | (_tree(f"hierarchy: {hierarchy}") if hierarchy else {})
     changes |= _without(keys, set(new), changes)
     domain = policy.schema[name].domain
-    in_file = isinstance(domain, Values) and bool(set(new) & set(domain.values)) and len(changes) == 1
-    return None if not new or in_file else (new, changes)
+    if isinstance(domain, Values) and len(changes) == 1 and set(new) & set(domain.values):
+        left = [value for value in domain.values if value not in new]
+        if not 0 < len(left) <= MOST_VALUES:
+            return None
+        changes["domain"] = left if keys.get("type") in _LISTED else {"values": left}
+    return (new, changes) if new else None
 
 
 def _tree(text: str) -> dict[str, Any]:
@@ -151,9 +162,9 @@ def _without(keys: Mapping[str, Any], codes: set[str], known: Mapping[str, Any])
     changes: dict[str, Any] = {}
     domain = keys.get("domain")
     listed: Any = domain.get("values") if isinstance(domain, dict) else domain
-    of_values = isinstance(domain, dict) or keys.get("type") in ("category", "ordinal", "text")
-    if "domain" not in known and of_values and isinstance(listed, list) and codes.intersection(listed):
-        left = [value for value in listed if value not in codes]
+    of_values = isinstance(domain, dict) or keys.get("type") in _LISTED
+    left = [value for value in listed if value not in codes] if of_values and isinstance(listed, list) else []
+    if "domain" not in known and left and left != listed:
         changes["domain"] = {**domain, "values": left} if isinstance(domain, dict) else left
     hierarchy = keys.get("hierarchy")
     groups: Any = hierarchy.get("groups") if isinstance(hierarchy, dict) else None
