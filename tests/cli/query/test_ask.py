@@ -311,6 +311,33 @@ def test_groups_bounds_and_levels(clinic):
 
 
 @pytest.mark.slow
+def test_bins_and_bounds_that_are_searched_for_a_price(clinic):
+    fields = answer(*clinic("histogram", "age", "--bins", "4", "--epsilon", ".1"))
+    assert fields["value"]["labels"] == ["[0, 25)", "[25, 50)", "[50, 75)", "[75, 99]"]
+    refused(*clinic("histogram", "age", "--bins", "x", "--epsilon", ".1"), code=2)
+    ends = answer(*clinic("bounds", "age", "0.9", "--epsilon", ".2"))
+    assert 0 <= ends["value"]["low"] < ends["value"]["high"] <= 99
+    assert ends["question"]["share"] == "0.9"
+    assert " to " in shoal(*clinic("bounds", "age", "0.9", "--epsilon", ".2")).stdout.splitlines()[0]
+
+
+@pytest.mark.slow
+def test_the_record_is_listed_with_intervals_and_prices_for_nothing(clinic, tmp_path):
+    assert "no answer is on record" in shoal(*clinic("answers")).stdout
+    count = answer(*clinic(*OLD))
+    means = answer(*clinic("mean", "age", "--by", "sex", "--epsilon", ".2"))
+    before = spent(tmp_path)
+    listed = answer(*clinic("answers", "--level", ".9"))["answers"]
+    assert [each["question"] for each in listed] == ["count where age >= 65", "mean of age by sex"]
+    assert listed[0]["rows"][0]["value"] == count["value"]
+    assert [row["value"] for row in listed[1]["rows"]] == [row["value"] for row in means["result"]["rows"]]
+    assert (listed[0]["epsilon"], listed[0]["level"]) == ("0.1", 0.9)
+    text = shoal(*clinic("answers")).stdout
+    assert f"count where age >= 65: (0.1, 0), {listed[0]['source']}" in text
+    assert spent(tmp_path) == before
+
+
+@pytest.mark.slow
 def test_a_quantile_takes_a_share_of_the_budget(clinic):
     found = answer(*clinic("quantile", "age", "0.5", "--share", "10%"))
     assert found["question"]["q"] == "0.5"

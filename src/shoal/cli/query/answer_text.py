@@ -65,6 +65,26 @@ def print_result(result: Result, session: Session | None = None) -> None:
     output.print_facts(facts)
 
 
+def print_record(found: Sequence[Result], session: Session) -> None:
+    """Print every answer that is on record with its intervals, what was paid for it and where it stands in the ledger."""
+    from shoal.language.result import interval_texts
+
+    for result in found:
+        price = f"({_exact(result.epsilon)}, {_exact(result.delta)})"
+        output.print_line(f"{result.question}: {price}, {result.source}", bold=True)
+        for row in result:
+            value, low, high = interval_texts(row)
+            name = f"{', '.join(row.labels)}: " if row.labels else ""
+            shown = f"{value}, {low} to {high}" if row.value is not None else str(row.note)
+            output.print_line(f"  {name}{shown}")
+    if not found:
+        output.print_line("no answer is on record")
+    output.print_line()
+    level = f"{found[0].level:g}: each interval contains the true value with this probability or more" if found else ""
+    left = left_rows(session.left, session.analyst, session.rooms)
+    output.print_facts([*([("level", level)] if found else []), *left, ("ledger", session.ledger)])
+
+
 def print_price(price: Price, analyst: str | None) -> None:
     """Print what the answer would cost, and its expected error."""
     for place, (question, offer) in enumerate(zip(price.questions, price.offers, strict=True), 1):

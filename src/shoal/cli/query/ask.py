@@ -182,9 +182,9 @@ _NEXT = (
 def ask(context: click.Context, dataset: str) -> None:
     """Ask a registered DATASET a question and get the answer with noise; or a RELEASE, the folder or archive of one, for nothing.
 
-    The price of a DATASET's answer is charged before it is drawn. A question that is refused costs nothing; the same question
-    at the same or a smaller epsilon is given the earlier answer again, free of charge. A RELEASE answers from its published
-    tables, with intervals that cover what was sampled, suppressed or made noisy.
+    The price of a DATASET's answer is charged before it is drawn. A question that is refused costs nothing; an answer on record
+    that is as near as the one asked for is given again, free of charge. A RELEASE answers from its published tables, with
+    intervals that cover what was sampled, suppressed or made noisy.
     """
     context.obj = dataset
 
@@ -293,6 +293,27 @@ def quantile(
 
 
 @command(
+    "bounds",
+    parent=ask,
+    examples=(
+        "shoal ask hospital-visits bounds income --epsilon 0.1 --price",
+        'shoal ask hospital-visits bounds stay 0.99 --where "age >= 65" --epsilon 0.1',
+    ),
+    next_step=(
+        "Use them as bounds of a mean or a sum, which lowers its noise.",
+        "shoal ask hospital-visits mean income --bounds 0,90000 --epsilon 0.2",
+    ),
+)
+@click.argument("attribute")
+@click.argument("part", metavar="[PART]", default="0.95")
+@_options(_epsilon, _where)
+def bounds_of(dataset: str, attribute: str, part: str, where: str | None, **shared: Any) -> None:
+    """Find two values of ATTRIBUTE between which at least PART of the rows lies, for `--bounds`; 0.95 where none is given."""
+    own = {"attribute": attribute, "share": numbers.read_number(part, "part"), **_rows(where)}
+    _ask({"bounds": own}, AskOptions(dataset, **shared))
+
+
+@command(
     "ratio",
     parent=ask,
     examples=(
@@ -345,14 +366,25 @@ def sql(dataset: str, text: str, **shared: Any) -> None:
     _epsilon,
     click.option("--edges", metavar="A,B,...", help="Count between these numbers or dates, and beyond them."),
     click.option("--values", metavar="A,B,...", help="Count these values, and all others together."),
+    click.option("--bins", metavar="N", help="Count in N intervals of equal width, by the declared domain."),
     _where,
     _noise(),
 )
 def histogram(
-    dataset: str, attribute: str, edges: str | None, values: str | None, where: str | None, **shared: Any
+    dataset: str,
+    attribute: str,
+    edges: str | None,
+    values: str | None,
+    bins: str | None,
+    where: str | None,
+    **shared: Any,
 ) -> None:
     """Count the rows by value of ATTRIBUTE, or by the labels of a LEVEL of its hierarchy."""
-    cells = {name: _split_list(text) for name, text in (("edges", edges), ("values", values)) if text is not None}
+    cells: dict[str, Any] = {
+        name: _split_list(text) for name, text in (("edges", edges), ("values", values)) if text is not None
+    }
+    if bins is not None:
+        cells["bins"] = numbers.read_whole(bins, "the number of bins")
     _ask({"histogram": {"attribute": attribute, **cells, **_rows(where)}}, AskOptions(dataset, **shared))
 
 
@@ -409,6 +441,35 @@ def value_of(dataset: str, identity: str, attribute: str, **shared: Any) -> None
 def batch(dataset: str, file: Path, **shared: Any) -> None:
     """Ask the questions in FILE, which are fixed in advance and charged together as one."""
     _ask_batch(file, AskOptions(dataset, **shared))
+
+
+@command(
+    "answers",
+    parent=ask,
+    examples=("shoal ask hospital-visits answers", "shoal ask hospital-visits answers --level 0.9 --json"),
+    next_step=_NEXT,
+)
+@click.option("--level", metavar="P", help="The level of the intervals; 0.95 if not given.")
+@ledger_option
+@json_option
+@click.pass_obj
+def answers(dataset: str, /, **shared: Any) -> None:
+    """List every answer that is on record about the table, with its interval and its price; nothing is charged."""
+    from shoal.cli.query.answer_text import print_record
+    from shoal.errors import UsageError
+
+    options = AskOptions(dataset, None, price=False, analyst=None, **shared)
+    if options.release is not None:
+        raise UsageError(
+            "a release has no record of answers", came=str(options.release), fix="ask it: nothing is charged"
+        )
+    with options.open_session() as session:
+        found = session.answers(level=options.read_level())
+        if options.as_json:
+            listed = [each.to_json() for each in found]
+            output.print_json({"dataset": dataset, "answers": listed, **_budget_fields(session)})
+        else:
+            print_record(found, session)
 
 
 _RECORDED = "the answer is charged and on record: the same question again gives it once more, free of charge"
