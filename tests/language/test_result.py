@@ -73,6 +73,13 @@ def test_ends_without_a_bound_and_whole_numbers():
     assert replace(SINGLE, rows=(ResultRow((), 12, 3.0, math.inf),)).to_json()["rows"][0]["high"] is None
 
 
+def test_a_level_is_never_rounded_up():
+    found = Result("count", (), (ResultRow((), 1, 0, 2),), 0.9999999, "m", "s")
+    assert "0.9999999 interval" in repr(found)
+    assert "0.9999999 interval" in found.words()
+    assert "0.9999999 intervals" in found._repr_html_()
+
+
 def test_html_escapes_every_text_and_shortens_many_groups():
     hostile = "<script>alert('x')</script>"
     rows = tuple(ResultRow((f"{hostile}{i}",), i, i - 1, i + 1, hostile) for i in range(MOST_SHOWN + 5))

@@ -132,11 +132,15 @@ class Result:
 
     def __repr__(self) -> str:
         if self.by:
-            said = f"{len(self.rows):,} groups of {' x '.join(self.by)}, {self.level:g} intervals"
+            said = f"{len(self.rows):,} groups of {' x '.join(self.by)}, {level_text(self.level)} intervals"
         else:
             row = self.rows[0]
             value, low, high = interval_texts(row)
-            said = f"{value}, {self.level:g} interval {low} to {high}" if row.value is not None else str(row.note)
+            said = (
+                f"{value}, {level_text(self.level)} interval {low} to {high}"
+                if row.value is not None
+                else str(row.note)
+            )
         return visible(f"<Result {self.question}: {said}, from {self.source}{self._paid()}>")
 
     def _paid(self) -> str:
@@ -153,7 +157,7 @@ class Result:
         for row in self.rows:
             value, low, high = interval_texts(row)
             name = f"{', '.join(row.labels)}: " if row.labels else ""
-            ends = f"{value} ({self.level:.4g} interval {low} to {high})" if row.value is not None else ""
+            ends = f"{value} ({level_text(self.level)} interval {low} to {high})" if row.value is not None else ""
             lines.append(name + "; ".join(part for part in (ends, row.note) if part))
         return "\n".join(visible(line) for line in (*lines, f"{self.question}{about}; {how}"))
 
@@ -173,7 +177,7 @@ class Result:
         rest = f"<p>and {more:,} more groups: take the frame</p>" if more > 0 else ""
         price = f"for ({exact_text(self.epsilon)}, {exact_text(self.delta)})" if self.epsilon else "at no price"
         again = ", paid before" if self.epsilon and self.free else ""
-        said = [f"{self.level:g} intervals, {price}{again}, from {self.source}", self.method, *self.scope]
+        said = [f"{level_text(self.level)} intervals, {price}{again}, from {self.source}", self.method, *self.scope]
         below = "<br>".join(escape(visible(text)) for text in said)
         return (
             f"<table><caption>{escape(visible(self.question))}</caption><thead><tr>{head}</tr></thead>"
@@ -266,9 +270,7 @@ class Result:
             for row in self.rows
         ]
         dates = any(isinstance(row.value, str) for row in self.rows)
-        caption = (
-            f"Points are the values, bars the {100 * self.level:g} % intervals, from {self.source}: {self.method}."
-        )
+        caption = f"Points are the values, bars the {level_text(self.level, 2)} % intervals, from {self.source}: {self.method}."
         return draw_intervals(IntervalDiagram(self.question, lines, caption, dates=dates), axes)
 
     def with_frames(self, kind: FrameKind | None) -> Result:
@@ -297,6 +299,15 @@ def _place(value: Any) -> float | None:
         except ValueError:
             raise UsageError("values that are neither numbers nor dates have no picture") from None
     return float(value) if math.isfinite(value) else None
+
+
+def level_text(level: float, places: int = 0) -> str:
+    """A level with all of its digits, so that it is never rounded up; in per cent with two `places`.
+
+    >>> level_text(0.95), level_text(0.9999999), level_text(0.95, 2)
+    ('0.95', '0.9999999', '95')
+    """
+    return f"{Decimal(repr(level)).scaleb(places).normalize():f}"
 
 
 def interval_texts(row: ResultRow) -> tuple[str, str, str]:

@@ -26,6 +26,7 @@ import numpy.typing as npt
 from scipy.special import betainc
 
 from shoal.errors import ParameterError
+from shoal.language.result import level_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,14 +67,12 @@ class Estimate:
 
     def __repr__(self) -> str:
         value, low, high = self._texts()
-        return f"<Estimate {value}, {self.level:g} interval {low} to {high}, from '{self.view}'>"
+        return f"<Estimate {value}, {level_text(self.level)} interval {low} to {high}, from '{self.view}'>"
 
     def words(self) -> str:
         """Give the estimate in a sentence; the ends of the interval are rounded outwards."""
         value, low, high = self._texts()
-        return (
-            f"{value} ({self.level:.4g} interval {low} to {high}; of {self.records}; from '{self.view}': {self.method})"
-        )
+        return f"{value} ({level_text(self.level)} interval {low} to {high}; of {self.records}; from '{self.view}': {self.method})"
 
     def _texts(self) -> tuple[str, str, str]:
         """The estimate and the ends of its interval as a person reads them."""
@@ -138,7 +137,7 @@ class MarginalEstimate:
         cells = f"{int(self.published.sum()):,} of {len(self):,} cells published"
         if self.joined:
             cells = f"{len(self):,} cells by a model, because no table holds these attributes together"
-        return f"<MarginalEstimate of {of}: {cells}, {self.level:g} intervals, from '{self.view}'>"
+        return f"<MarginalEstimate of {of}: {cells}, {level_text(self.level)} intervals, from '{self.view}'>"
 
     @property
     def status(self) -> npt.NDArray[np.str_]:
@@ -173,7 +172,7 @@ class MarginalEstimate:
             taken = f"{name} (estimate)" if name in columns else name
             columns[taken] = getattr(self, name).ravel()
         return pa.table(columns).replace_schema_metadata(
-            {"level": f"{self.level:g}", "view": self.view, "method": self.method, "records": self.records}
+            {"level": level_text(self.level), "view": self.view, "method": self.method, "records": self.records}
         )
 
     def to_pandas(self) -> Any:

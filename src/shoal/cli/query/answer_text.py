@@ -40,7 +40,7 @@ def print_answer(answer: Answer, session: Session) -> None:
 
 def print_result(result: Result, session: Session | None = None) -> None:
     """Print values with their intervals, by group or alone, then how they were computed and what they cost."""
-    from shoal.language.result import interval_texts
+    from shoal.language.result import interval_texts, level_text
 
     noted = any(row.note for row in result)
     rows = [(*row.labels, *interval_texts(row), *([row.note or ""] if noted else [])) for row in result]
@@ -54,7 +54,9 @@ def print_result(result: Result, session: Session | None = None) -> None:
     facts = [("question", result.question)]
     if not result.by:
         facts.append(("interval", f"{rows[0][1]} to {rows[0][2]}"))
-    facts += [("level", f"{result.level:g}: each interval contains the true value with this probability or more")]
+    facts += [
+        ("level", f"{level_text(result.level)}: each interval contains the true value with this probability or more")
+    ]
     facts += [("method", result.method), ("from", result.source), *(("about", each) for each in result.scope)]
     if session is None:
         facts.append(("cost", "nothing: a release was asked"))
@@ -67,7 +69,7 @@ def print_result(result: Result, session: Session | None = None) -> None:
 
 def print_record(found: Sequence[Result], session: Session) -> None:
     """Print every answer that is on record with its intervals, what was paid for it and where it stands in the ledger."""
-    from shoal.language.result import interval_texts
+    from shoal.language.result import interval_texts, level_text
 
     for result in found:
         price = f"({_exact(result.epsilon)}, {_exact(result.delta)})"
@@ -80,7 +82,11 @@ def print_record(found: Sequence[Result], session: Session) -> None:
     if not found:
         output.print_line("no answer is on record")
     output.print_line()
-    level = f"{found[0].level:g}: each interval contains the true value with this probability or more" if found else ""
+    level = (
+        f"{level_text(found[0].level)}: each interval contains the true value with this probability or more"
+        if found
+        else ""
+    )
     left = left_rows(session.left, session.analyst, session.rooms)
     output.print_facts([*([("level", level)] if found else []), *left, ("ledger", session.ledger)])
 

@@ -50,14 +50,14 @@ def answer(loaded: LoadedRelease, kind: str, options: Mapping[str, Any], level: 
         level,
         "; or ".join(methods),
         ", ".join([*sources][:3]) + (" and others" if len(sources) > 3 else ""),
-        (loaded.records, *_clamped(options)),
+        (loaded.records, *_clamped(loaded, options)),
     )
 
 
-def _clamped(options: Mapping[str, Any]) -> tuple[str, ...]:
-    """What is done to values beyond the bounds that were asked for, in words."""
+def _clamped(loaded: LoadedRelease, options: Mapping[str, Any]) -> tuple[str, ...]:
+    """What is done to values beyond the bounds that were asked for, in words; nothing where they leave every value as it is."""
     bounds = _bounds(options.get("bounds"))
-    if bounds is None:
+    if bounds is None or (bounds := _within_domain(bounds, number_ends(loaded, options["attribute"]))) is None:
         return ()
     return (f"values of '{options['attribute']}' outside {bounds[0]:g}..{bounds[1]:g} count as the nearest end",)
 
@@ -115,15 +115,24 @@ def _of_attribute(
 ) -> Callable[[LoadedRelease, Mapping[str, Any], float], Estimator]:
     def make(loaded: LoadedRelease, options: Mapping[str, Any], level: float) -> Estimator:
         name, bounds = _attribute(loaded, options["attribute"]), _bounds(options.get("bounds"))
-        if bounds is not None and not (bounds[0] < (ends := number_ends(loaded, name))[1] and ends[0] < bounds[1]):
-            raise ParameterError(
-                f"the bounds of '{name}' leave nothing of its values",
-                came=f"{bounds[0]:g}, {bounds[1]:g}",
-                allowed=f"low < high, within {ends[0]:g}..{ends[1]:g}",
-            )
+        if bounds is not None:
+            ends = number_ends(loaded, name)
+            if not (bounds[0] < ends[1] and ends[0] < bounds[1]):
+                raise ParameterError(
+                    f"the bounds of '{name}' leave nothing of its values",
+                    came=f"{bounds[0]:g}, {bounds[1]:g}",
+                    allowed=f"low < high, within {ends[0]:g}..{ends[1]:g}",
+                )
+            bounds = _within_domain(bounds, ends)
         return lambda wanted: (estimator(loaded, name, wanted, level, bounds), _number)
 
     return make
+
+
+def _within_domain(bounds: Bounds, ends: tuple[float, float]) -> Bounds | None:
+    """The bounds within the ends of the domain, beyond which no value lies; None where they leave every value as it is."""
+    kept = max(bounds[0], ends[0]), min(bounds[1], ends[1])
+    return None if kept == ends else kept
 
 
 def _quantile(loaded: LoadedRelease, options: Mapping[str, Any], level: float) -> Estimator:
