@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from shoal.chance.source import Source
-from shoal.errors import UsageError
 from shoal.model.fit import fit
 from shoal.progress import StageProgress
 from tests.model.tables import SIZES, axes, chain, counted, measured, pairs

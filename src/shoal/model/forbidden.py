@@ -63,7 +63,7 @@ def find_outside(boxes: Sequence[Masks], sizes: Sequence[int]) -> tuple[Masks | 
 
 
 def move_out(codes: Ints, boxes: Sequence[Masks], margins: Sequence[Floats], outside: Masks, source: Source) -> Ints:
-    """Change values of rows that lie in boxes until they lie in none, each to a value that is drawn by the attribute's own counts.
+    """Change values of rows that lie in boxes until they lie in none, each to one that is drawn by the attribute's own counts.
 
     Arguments  `codes`: rows, all of them in some box; `outside`: cells of which every combination lies outside all boxes
     """
@@ -91,6 +91,6 @@ def _draw(weights: Floats, size: int, source: Source) -> Ints:
     """Draw places in proportion to their weights; none of weight 0."""
     ends = np.cumsum(weights)
     part = (source.words(size) >> np.uint64(11)).astype(np.float64) * 2.0**-53
-    return np.minimum(np.searchsorted(ends, part * ends[-1], side="right"), np.flatnonzero(weights)[-1]).astype(
-        np.int64
-    )
+    drawn: Ints = np.searchsorted(ends, part * ends[-1], side="right").astype(np.int64)
+    drawn[drawn >= len(weights)] = np.flatnonzero(weights)[-1]  # a rounded product may be the sum itself
+    return drawn

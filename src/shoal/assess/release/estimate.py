@@ -72,7 +72,8 @@ class Estimate:
     def words(self) -> str:
         """Give the estimate in a sentence; the ends of the interval are rounded outwards."""
         value, low, high = self._texts()
-        return f"{value} ({level_text(self.level)} interval {low} to {high}; of {self.records}; from '{self.view}': {self.method})"
+        interval = f"{level_text(self.level)} interval {low} to {high}"
+        return f"{value} ({interval}; of {self.records}; from '{self.view}': {self.method})"
 
     def _texts(self) -> tuple[str, str, str]:
         """The estimate and the ends of its interval as a person reads them."""
