@@ -15,9 +15,10 @@ from shoal.data.type import Type
 from shoal.draft.draft import draft_table
 from shoal.draft.opening import open_table
 from shoal.draft.profile import profile_table
-from shoal.draft.proposal import propose
+from shoal.draft.proposal import THOUSANDS_NOTE, propose
 from shoal.draft.recognize.column import Recognition
 from shoal.engine.base import open_engine
+from shoal.policy.missing_codes import open_codes, settle_codes
 
 
 def proposal_of(values, kind, subject=None, role=Role.QUASI, **options):
@@ -127,6 +128,27 @@ def test_nines_behind_a_gap_may_stand_for_missing_values_in_lists_of_numbers(val
     assert proposal_of(values, Type.CATEGORY).codes == codes
     assert proposal_of(range(1, 10), Type.CATEGORY).codes == ()
     assert proposal_of(values, Type.INTEGER).codes == ()
+
+
+@pytest.mark.parametrize("mark", [",", "."])
+def test_whole_numbers_with_a_fraction_of_nought_are_read_as_they_are_written(mark, tmp_path):
+    """Programs write whole numbers so where a column has empty cells."""
+    path = tmp_path / "hours.csv"
+    path.write_text("hours;job\n" + f"40{mark}0;a\n35{mark}0;b\n;c\n99{mark}0;a\n" * 30)
+    column = draft_table(open_table(path))["hours"]
+    assert column.type is Type.DECIMAL
+    assert column.candidates == (f"99{mark}0",)
+    assert not column.notes
+    made = draft_table(open_table(path)).policy
+    settled = settle_codes(made, [each for each in open_codes(made) if each.attribute == "hours"])
+    table = open_engine("duckdb").scan(path, settled.schema)
+    assert table.rows() == 120
+
+
+def test_a_comma_that_may_stand_between_thousands_is_told(tmp_path):
+    path = tmp_path / "pay.csv"
+    path.write_text("pay;job\n" + "1,500;a\n12,250;b\n900;c\n" * 30)
+    assert draft_table(open_table(path))["pay"].notes == (THOUSANDS_NOTE,)
 
 
 def test_words_among_numbers_are_read_as_missing_because_nothing_else_reads_the_column():

@@ -54,6 +54,8 @@ def test_what_stands_for_a_missing_value_leaves_the_domain_and_its_comment_goes(
     assert (made.schema["hours"].domain.low, made.schema["hours"].domain.high) == (0, 40)
     assert made.schema["pay"].domain.low == 0
     assert "99" not in made.text.split("hours:")[1].split("hierarchy:")[1].split("}")[0]
+    after_hours = made.text.split("  hours:")[1].split("\n\n")[0]
+    assert after_hours.rstrip().endswith("missing_values: [99]")  # and not below the comment of the next column
     assert made.profiled_keys() == policy.profiled_keys()  # the bounds are still those of the table
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -46,6 +47,11 @@ WEIGHT_NOTE = (
     "neither the published counts nor the estimates made of them are weighted by it: it is one more column in every table; "
     "write role: drop to leave it out, unless recipients need to know how people were sampled"
 )
+THOUSANDS_NOTE = (
+    "the comma was read as a decimal mark, 1,500 as one and a half; if it stands between thousands, take it out of the file: no "
+    "policy reads such numbers"
+)
+_THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
 RESERVED = (MISSING, SUPPRESSED)
 """Texts that no value may be: they are labels of releases."""
 
@@ -113,7 +119,7 @@ def _numbers(profile: ColumnProfile, found: Recognition, kind: Type) -> Proposal
         low, high, hierarchy = natural
         inside = not profile.looked_at or (low <= (profile.lowest or 0) and (profile.highest or 0) <= high)
         if inside:
-            codes = tuple(code for code in _sentinels(profile))
+            codes = _as_written(profile, _sentinels(profile))
             active = _words_missing(profile)
             return Proposal([low, high], hierarchy, None, "declared", (), codes, None, active)
     if not profile.looked_at or profile.lowest is None or profile.highest is None:
@@ -122,7 +128,8 @@ def _numbers(profile: ColumnProfile, found: Recognition, kind: Type) -> Proposal
     domain = _round_ends(profile.lowest, profile.highest, found, whole=kind is Type.INTEGER)
     if kind is Type.INTEGER and profile.storage is Storage.FLOAT and _coded(profile, found):
         listed = sorted(int(float(value)) for value in profile.counts or ())
-        return Proposal({"values": listed}, "auto", None, "profiled", (), codes, None, _words_missing(profile))
+        written = _as_written(profile, codes)
+        return Proposal({"values": listed}, "auto", None, "profiled", (), written, None, _words_missing(profile))
     rest = [value for value in (*profile.lows, *profile.highs) if _spell(value) not in codes]
     without = _round_ends(min(rest), max(rest), found, whole=kind is Type.INTEGER) if codes and rest else None
     if natural is not None and without is not None and natural[0] <= min(rest) <= max(rest) <= natural[1]:
@@ -130,13 +137,16 @@ def _numbers(profile: ColumnProfile, found: Recognition, kind: Type) -> Proposal
     hierarchy = _steps(profile, domain, kind, codes)
     other = None if without is None else _steps(profile, without, kind, codes)
     other = natural[2] if natural is not None and without == [natural[0], natural[1]] else other
-    made = Proposal(domain, hierarchy, None, "profiled", (), codes, without, _words_missing(profile))
+    notes = (THOUSANDS_NOTE,) if found.decimal == "," and _in_thousands(profile) else ()
+    written = _as_written(profile, codes)
+    made = Proposal(domain, hierarchy, None, "profiled", notes, written, without, _words_missing(profile))
     return made if other == hierarchy else replace(made, hierarchy_without=other)
 
 
 def _weights(profile: ColumnProfile, found: Recognition, kind: Type) -> Proposal:
     """A few wide classes: a weight to its last digit names the group from which somebody was sampled, or somebody."""
-    made = replace(_numbers(profile, found, kind), notes=(WEIGHT_NOTE,), hierarchy_without=None)
+    made = _numbers(profile, found, kind)
+    made = replace(made, notes=(WEIGHT_NOTE, *made.notes), hierarchy_without=None)
     if made.domain is None or not isinstance(made.domain, list):
         return made
     low, high = (Fraction(str(end)) for end in made.without or made.domain)
@@ -177,6 +187,23 @@ def _sentinels(profile: ColumnProfile) -> tuple[str, ...]:
     while len(lows) > 1 and _is_sentinel(lows[0]) and lows[0] < 0 and (lows[-1] >= 0):
         found.append(lows.pop(0))
     return tuple(_spell(value) for value in sorted(set(found)))
+
+
+def _as_written(profile: ColumnProfile, codes: Sequence[str]) -> tuple[str, ...]:
+    """Codes as the texts of a column spell them, `99.0` or `99,0`: a missing code of a text is compared letter by letter."""
+    if profile.storage is not Storage.TEXT or profile.counts is None:
+        return tuple(codes)
+    spelled: dict[str, list[str]] = {code: [] for code in codes}
+    for text in profile.counts if codes else ():
+        if text not in profile.gaps and _spell(float(text.replace(",", "."))) in spelled:
+            spelled[_spell(float(text.replace(",", ".")))].append(text.strip())
+    return tuple(dict.fromkeys(text for code, texts in spelled.items() for text in texts or [code]))
+
+
+def _in_thousands(profile: ColumnProfile) -> bool:
+    """Whether every comma stands before three digits, as one between thousands does."""
+    texts = [text.strip() for text in profile.counts or () if "," in text and text not in profile.gaps]
+    return bool(texts) and all(_THOUSANDS.fullmatch(text) for text in texts)
 
 
 def _last_run(numbers: Sequence[float], last: int) -> list[float]:

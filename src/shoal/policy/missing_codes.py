@@ -7,6 +7,7 @@ person says so.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -99,14 +100,40 @@ def settle_codes(policy: Policy, missing: Iterable[OpenCodes], values: Iterable[
     (('f', 'm'), ('9',))
     """
     missing, values = tuple(missing), tuple(values)
-    gone = {number for each in (*missing, *values) for number in range(each.lines[0], each.lines[1] + 1)}
-    if not gone:
+    if not missing and not values:
         return policy
-    kept = [line for number, line in enumerate(policy.text.split("\n")) if number not in gone]
-    changes: dict[Change, object] = {
+    ends = {each.lines[1]: each for each in missing if "missing_values" not in _keys(policy, each.attribute)}
+    gone = {number for each in (*missing, *values) for number in range(each.lines[0], each.lines[1] + 1)}
+    lines = list(enumerate(policy.text.split("\n")))
+    without = "\n".join(line for number, line in lines if number not in gone)
+    taken = "\n".join(
+        line.replace("# ", "", 1) if number in ends else line
+        for number, line in lines
+        if number in ends or number not in gone
+    )
+    every: dict[Change, object] = {
         ("attributes", each.attribute, key): new for each in missing for key, new in each.changes.items()
     }
-    return replace(policy, text="\n".join(kept)).with_changes(changes)
+    left = {
+        key: new
+        for key, new in every.items()
+        if key[-1] != "missing_values" or key[1] not in {each.attribute for each in ends.values()}
+    }
+    with contextlib.suppress(PolicyError):  # the line is where a key of the column would be, unless a person moved it
+        read_yaml(taken)
+        made = _with_changes(replace(policy, text=taken), left)
+        if all(set(each.codes) <= set(made.attributes[each.attribute].missing_values) for each in missing):
+            return made
+    return _with_changes(replace(policy, text=without), every)
+
+
+def _keys(policy: Policy, name: str) -> Mapping[str, Any]:
+    keys = read_yaml(policy.text).at(("attributes", name))
+    return keys if isinstance(keys, dict) else {}
+
+
+def _with_changes(policy: Policy, changes: Mapping[Change, object]) -> Policy:
+    return policy.with_changes(changes) if changes else Policy.parse(policy.text, policy.folder, policy.file)
 
 
 def _comment_before(lines: Sequence[str], last: int) -> tuple[int, str]:

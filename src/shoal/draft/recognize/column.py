@@ -344,7 +344,7 @@ class _Column:
         """Numbers: measured, counted, or codes that only look like numbers."""
         profile = self.profile
         comma = profile.storage is Storage.TEXT and not profile.readings & {"integer", "decimal"}
-        decimal = "," if comma and not profile.whole else None
+        decimal = "," if comma else None
         if not profile.looked_at:
             return replace(base, type=Type.INTEGER if profile.storage is Storage.INTEGER else Type.DECIMAL)
         codes = self._codes(subject) if profile.whole or profile.storage is Storage.TEXT else None
