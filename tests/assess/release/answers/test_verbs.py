@@ -74,6 +74,8 @@ def test_histogram_table_and_count_by_are_one(received):
 
 
 def test_dates_come_as_dates_and_frames_as_asked_for(received):
+    assert received.quantile("visit", 1).high == str(received.known_schema["visit"].domain.high)
+    assert received.quantile("stay", 1).high == 365
     found = received.quantile("visit", "0.5")
     assert found.low <= found.value <= found.high
     assert found.value[:3] == "202"

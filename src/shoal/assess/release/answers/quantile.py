@@ -3,7 +3,7 @@
 Edges of the labels divide the domain into cells. The true quantile lies in a cell whose lower edge has a share of at most q of
 the records below it, and whose upper edge has at least q. Going up from the lowest cell, a cell is passed while the interval of
 the share below its upper edge lies under q; going down from the highest, while that of the share below its lower edge lies above
-q. Either way the cell of the true quantile is passed only where its own interval fails at one end, whatever happens at other
+q. Of whole numbers, dates and times the interval ends with the last value below the upper edge. Either way the cell of the true quantile is passed only where its own interval fails at one end, whatever happens at other
 edges. Each end of an interval fails with probability at most half the risk, so no correction for the number of edges is needed.
 """
 
@@ -54,7 +54,8 @@ def quantile(
     last = len(edges) - 1
     first = next((place for place in range(1, last) if below(place).high >= share), last) - 1
     final = next((place for place in range(last - 1, 0, -1) if below(place).low <= share), 0) + 1
-    low, high = float(edges[first]), float(edges[max(final, first + 1)])
+    # A cell holds the values below its upper edge: of whole numbers and dates those up to one less.
+    low, high = float(edges[first]), float(edges[max(final, first + 1)] - (1 if kind.discrete else 0))
     value = min(max(_interpolate(edges, lambda place: below(place).value, float(share)), low), high)
     found = below(1) if last > 1 else whole.share([{}])
     estimate = Estimate(value, low, high, level, found.view, f"{METHOD}: {found.method}", loaded.records)
