@@ -109,6 +109,8 @@ def test_where_one_row_is_replaced_it_is_published_as_it_is_for_nothing(tmp_path
     assert (plan.tells_exact_total, plan.total_noise, plan.cost) == (True, None, plain.cost)
     assert any("total: {epsilon: 0}" in note for note in plain.notes)
     assert not any("total" in note for note in plan.notes)
+    paid = planned(REPLACED | views | {"release.total": {"epsilon": "0.1"}})
+    assert any("could be spared" in note for note in paid.notes)
     publish(tmp_path, REPLACED | views)
     folder = next(path.parent for path in tmp_path.rglob("certificate.json"))
     told = json.loads((folder / "certificate.json").read_text())["noisy_total"]

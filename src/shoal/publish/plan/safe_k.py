@@ -305,6 +305,11 @@ class SafeKPlan(Plan):
     def _no_total_words(self) -> str | None:
         """Say what a recipient loses who is not told how many records there are, and the line that would tell it."""
         asked = self.policy.release
+        if self.epsilon_total and self._has_public_total:
+            return (
+                "The noise of the number of records, and its part of epsilon, could be spared: where one row is replaced by "
+                "another, all neighbours have the same number, and `total: {epsilon: 0}` publishes it as it is for nothing."
+            )
         published = self.epsilon_total or self.tells_exact_total or all(each.k == 1 for each in self.promises)
         if published or asked is None or asked.epsilon is None or self.method.drawn_before:
             return None
