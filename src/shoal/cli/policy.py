@@ -309,6 +309,8 @@ class _Answers:
     policy: Policy
     chosen: list[ProfiledKey] = field(default_factory=list)
     missing: list[OpenCodes] = field(default_factory=list)
+    told: set[str] = field(default_factory=lambda: {""})
+    """Sentences that were printed, which are not printed again."""
 
 
 def _ask(policy: Policy, codes: Sequence[OpenCodes], file: Path) -> _Answers:
@@ -338,10 +340,7 @@ def _ask_codes(codes: Sequence[OpenCodes], given: _Answers) -> None:
     output.tell()
 
 
-_CODES = (
-    "They look like codes, and nothing was assumed. Answer yes, and such cells are missing and the domains go without the codes; "
-    "no, and they are values like others, a 99 being the number 99."
-)
+_CODES = "yes: such cells are missing, and the domains go without the codes. no: they are values like others."
 _WHY_CODES = (
     "A code such as 99 that is read as a number moves every mean towards it and widens the bounds, so that labels are coarser "
     "and noise is larger. Answer by the codebook or the questionnaire, which hold whoever is in the table."
@@ -393,10 +392,10 @@ def _ask_profiled(file: Path, given: _Answers) -> None:
 
 
 _INTRODUCTION = (
-    "What is read off a table can tell of somebody in it: the oldest, the only one with a value. Answer yes to what you know "
-    "from elsewhere and would have written without this table: it becomes declared, on your word. Answer no, and it stays as it "
-    "is, and the certificate says that the plan was tuned on the data. Other answers: other (lets you type what you know "
-    "instead), each (asks one by one), why, stop (keeps the answers so far). The first letter is enough."
+    "What is read off a table can tell of somebody in it: the oldest, the only one with a value. Answer yes to what you would "
+    "have written without this table: it becomes declared, on your word. After a no the certificate says that the plan was tuned "
+    "on the data. Also: other (you type what you know), each (one by one), why, stop (keeps the answers). The first letter is "
+    "enough."
 )
 
 
@@ -408,7 +407,7 @@ _COUNTED = (
 
 def _put(question: ConfirmationQuestion, file: Path, given: _Answers) -> None:
     """Put one question, as often as it takes; each, into its parts."""
-    _show(question, file)
+    _show(question, file, given.told)
     parts, typable = question.open(), _typable(question, given.policy)
     answers = ("yes", "no", *(("other",) if typable else ()), *(("each",) if parts else ()), "why", "stop")
     while (answer := output.ask(f"  {question.question} [{'/'.join(answers)}] ", answers)) == "why":
@@ -480,8 +479,11 @@ def _put_rest(question: ConfirmationQuestion, typed: set[str], file: Path, given
         _put(each, file, given)
 
 
-def _show(question: ConfirmationQuestion, file: Path) -> None:
-    """Show what a yes declares: a line for each column, or for columns that are alike; groups with their members."""
+def _show(question: ConfirmationQuestion, file: Path, told: set[str]) -> None:
+    """Show what a yes declares: a line for each column, or for columns that are alike; groups with their members.
+
+    What proposed bounds are is said once.
+    """
     alone = len({key.attribute for key in question.keys}) == 1
     for each in question.columns:
         if len(each.names) > 1:
@@ -496,8 +498,9 @@ def _show(question: ConfirmationQuestion, file: Path) -> None:
     single = [(each.names[0], each.finding) for each in question.columns if len(each.names) == 1]
     if single and not alone:
         output.tell_facts(single)
-    if question.seen:
+    if question.seen not in told:
         output.tell_paragraph(question.seen, indent="  ", further="  ")
+        told.add(question.seen)
     if question.shortened:
         output.tell_paragraph(f"All of them stand in {file}, or in the hierarchy file that it names.", indent="  ")
 

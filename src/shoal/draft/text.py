@@ -259,9 +259,7 @@ def sentences(draft: Draft) -> list[str]:
         said.append(f"Fill in the domain of {', '.join(open_columns)}: without domains nothing can be promised.")
     codes = [column.name for column in draft.columns if column.candidates]
     if codes:
-        said.append(
-            f"Values that may stand for missing ones: {', '.join(codes)}. Nothing was assumed; you are asked when you confirm."
-        )
+        said.append(f"Values that may stand for missing ones: {', '.join(codes)}. `confirm` asks about them.")
     assumed = [column.name for column in draft.columns if column.assumed]
     if assumed:
         said.append(f"Read as missing, because the column has no other type with them: words in {', '.join(assumed)}.")
