@@ -55,6 +55,8 @@ class NextCommand:
     'shoal ledger show visits --ledger l.sqlite'
     >>> NextCommand(option=("--out", "draft-2")).line(["init", "visits.csv", "--out=draft"])
     'shoal init visits.csv --out=draft-2'
+    >>> NextCommand(without_value="--sheet").line(["init", "visits.csv", "--sheet", "a"])
+    'shoal init visits.csv'
     >>> NextCommand(without="--new-ledger").line(["init", "visits.csv", "--new-ledger"])
     'shoal init visits.csv'
     """
@@ -74,6 +76,8 @@ class NextCommand:
     add: tuple[str, ...] = ()
     without: str | None = None
     """An option without a value that is left out."""
+    without_value: str | None = None
+    """An option that is left out together with its value."""
     only: tuple[str, ...] | None = None
     """The commands after which it is the next; None for all."""
 
@@ -88,6 +92,8 @@ class NextCommand:
             at = given.index(self.keep) if self.keep in given[:-1] else None
             return shlex.join(["shoal", *map(str, instead), *([] if at is None else given[at : at + 2])])
         words = [word for word in given if word != self.without]
+        if self.without_value is not None and not _remove_option(words, self.without_value):
+            return None
         if self.swap is not None:
             one, other = self.swap
             words = [other if word == one else one if word == other else word for word in words]
@@ -128,6 +134,15 @@ def _set_option(words: list[str], name: str, value: str) -> None:
             words[at] = f"{name}={value}"
             return
     words += [name, value]
+
+
+def _remove_option(words: list[str], name: str) -> bool:
+    """Take an option and its value out; False where it is not there."""
+    for at, word in enumerate(words):
+        if word == name or word.startswith(f"{name}="):
+            del words[at : at + (2 if word == name else 1)]
+            return True
+    return False
 
 
 def _typed(name: str, given: Sequence[str]) -> str | None:

@@ -216,6 +216,8 @@ NEXT = {
     "no ledger for a release": "shoal release policy.yaml people.csv --out d --ledger l.sqlite --new-ledger",
     "ledger, nearly right": "shoal init people.csv --out d --ledger books.sqlite",
     "no folder to write into": "shoal release policy.yaml people.csv --out release",
+    "sheet of a text file": "shoal init people.csv",
+    "table of a text file": "shoal init people.csv",
     "wrong path": None,
     "database refuses": None,
 }

@@ -437,6 +437,7 @@ def _refuse_parts(path: Path, suffix: str, form: FileFormat) -> None:
                 f"only {holder} has a {part}",
                 came=f"{path.name} with {part} in the request or the policy",
                 fix=f"leave `--{part}` of shoal init out, or `{part}` of `file: {{...}}` in the policy",
+                step=NextCommand(without_value=f"--{part}", only=("init",)),
             )
 
 
