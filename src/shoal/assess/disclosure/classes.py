@@ -267,6 +267,21 @@ class ClassTuples:
         return self.starts[self.single]
 
     @cached_property
+    def kept_counts(self) -> Ints:
+        """How often each tuple in `kept` occurs."""
+        return self.counts[self.kept]
+
+    @cached_property
+    def several_rows(self) -> Ints:
+        """The rows of each class that has several tuples."""
+        return self.rows[~self.single]
+
+    @cached_property
+    def single_rows(self) -> int:
+        """The rows of all classes that have one tuple."""
+        return int(self.rows.sum()) - int(self.several_rows.sum())
+
+    @cached_property
     def owner(self) -> Ints:
         """The class, counted among those with several tuples, of each tuple in `kept`."""
         several = self.tuples[~self.single]
@@ -278,12 +293,12 @@ class ClassTuples:
         none = np.zeros(0, dtype=np.int64)
         found = ClassDistributions(none, none, none, overall)
         if len(self.kept):
-            found = gather(self.owner, column.codes[self.kept], self.counts[self.kept], overall)
+            found = gather(self.owner, column.codes[self.kept], self.kept_counts, overall)
         one = found.width == 1
         return CondensedClasses(
             found.condense(column.codes[self.alone], levels),
             len(self.alone) + int(one.sum()),
-            int(self.rows[self.single].sum() + self.rows[~self.single][one].sum()),
+            self.single_rows + int(self.several_rows[one].sum()),
         )
 
 

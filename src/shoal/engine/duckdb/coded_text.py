@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.engine.arrow_array import number_values
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -43,6 +45,8 @@ class CodedText:
     """The rows of the last batches."""
     differ: bool = True
     """Whether no two of `texts` are equal."""
+    complete: bool = True
+    """Whether every row has a text."""
 
     @property
     def is_large(self) -> bool:
@@ -52,9 +56,10 @@ class CodedText:
     def add(self, column: pa.Array) -> None:
         """Add the rows of a batch; missing ones are numbered -1 until all are there."""
         coded = column.dictionary_encode()
-        numbers = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        numbers = number_values(coded.indices, -1)
         self.parts.append(numbers.astype(np.min_scalar_type(-len(coded.dictionary) - 1)))
         self.listed.append(coded.dictionary)
+        self.complete = self.complete and not column.null_count
         self.waiting += len(coded.dictionary)
         self.waiting_bytes += coded.dictionary.nbytes
         self.rows += len(column)
@@ -96,7 +101,8 @@ class CodedText:
         else:
             self.merge()
         for at, part in enumerate(self.parts):
-            self.parts[at] = np.where(part < 0, len(self.texts), part).astype(self.number_type)
+            numbered = part if self.complete else np.where(part < 0, len(self.texts), part)
+            self.parts[at] = numbered.astype(self.number_type, copy=False)
 
     @property
     def number_type(self) -> np.dtype[Any]:

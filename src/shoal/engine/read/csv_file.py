@@ -107,17 +107,26 @@ class _Walk:
             at = np.flatnonzero(lines | (piece == delimiter))
             # Where every record is whole, each so-manieth sign is a line end, and there are no others.
             ends = np.arange(self.fields - 1 - self.delimiters, len(at), self.fields)
-            if self.delimiters >= self.fields or np.count_nonzero(lines) != len(ends) or not lines[at[ends]].all():
+            whole = (
+                self.delimiters < self.fields and np.count_nonzero(lines) == len(ends) and bool(lines[at[ends]].all())
+            )
+            if not whole:
                 ends = np.flatnonzero(lines[at])
             stops = at[ends] + self.offset + first
             self.lfs += len(stops)
-            if len(stops):
+            if not len(stops):
+                self.delimiters += len(at)
+                continue
+            if whole:  # nothing to count: no record has too few cells, and none is blank
+                self.records += len(stops)
+                self.longest = max(
+                    self.longest, int(stops[0]) - self.start, int((stops[1:] - stops[:-1]).max(initial=1)) - 1
+                )
+            else:
                 delimiters = np.diff(ends, prepend=-1) - 1
                 delimiters[0] += self.delimiters
                 self._count(np.concatenate([[self.start], stops[:-1] + 1]), stops, delimiters)
-                self.start, self.delimiters = int(stops[-1]) + 1, len(at) - 1 - int(ends[-1])
-            else:
-                self.delimiters += len(at)
+            self.start, self.delimiters = int(stops[-1]) + 1, len(at) - 1 - int(ends[-1])
         self.last = int(self.table[block[-1]])
         self.offset += len(block)
 
