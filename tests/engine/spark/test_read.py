@@ -11,13 +11,14 @@ import pytest
 from pyarrow import parquet
 
 from shoal.chance.source import Source
+from shoal.data.domain import Values
 from shoal.data.hierarchy.level import ValueLevel
 from shoal.data.schema import Attribute, FileFormat, Role, Schema, Type
 from shoal.engine.base import open_engine
 from shoal.engine.duckdb.engine import DuckDB
 from shoal.engine.spark.session import start
 from shoal.errors import DataError, DomainError, UsageError
-from tests.engine.tables import NAMES, ROWS, SCHEMA, arrow, as_csv, as_folder, plain
+from tests.engine.tables import NAMES, ROWS, SCHEMA, TOWNS, arrow, as_csv, as_folder, plain
 from tests.spark import SETTINGS, SPARK, require_spark
 
 pytestmark = pytest.mark.slow
@@ -284,6 +285,25 @@ def test_a_frame_of_spark_is_read_by_spark_whatever_engine_is_named(tmp_path):
     assert halves == [150, 150]  # numbers are 0 to 299, each once
     again = table.keep(MASK)
     assert written(again, tmp_path) == written(again, tmp_path)
+
+
+def test_a_table_of_the_session_is_read_as_a_frame(tmp_path):
+    """A table of a catalog, partitioned by a column, as those of Iceberg and Delta come too."""
+    session = start("local[2]", SETTINGS)
+    held = pa.table({"age": [30, 5, 30, 70] * 5, "town": ["Zug", "Zug", None, "ab;c"] * 5})
+    parquet.write_table(held, tmp_path / "t.parquet")
+    frame = session.read.parquet(str(tmp_path / "t.parquet"))
+    frame.write.partitionBy("town").option("path", str(tmp_path / "table")).saveAsTable("visits_of_a_test")
+    schema = Schema(
+        (Attribute("age", Role.QUASI, Type.INTEGER), Attribute("town", Role.QUASI, Type.CATEGORY, Values(TOWNS)))
+    )
+    try:
+        visits = session.table("visits_of_a_test")
+        table = open_engine("duckdb", data=visits).scan(visits, schema)
+        assert table.digest() == DuckDB().scan(held, schema).digest()
+        assert table.rows() == 20
+    finally:
+        session.sql("DROP TABLE visits_of_a_test")
 
 
 def test_frames_that_no_settled_table_can_be_made_of_are_refused():
