@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 import shoal
+from shoal.draft.profile import GAPS
 from shoal.policy.missing_codes import open_codes, settle_codes
 from shoal.policy.policy import Policy
 
@@ -57,6 +58,18 @@ def test_what_stands_for_a_missing_value_leaves_the_domain_and_its_comment_goes(
     after_hours = made.text.split("  hours:")[1].split("\n\n")[0]
     assert after_hours.rstrip().endswith("missing_values: [99]")  # and not below the comment of the next column
     assert made.profiled_keys() == policy.profiled_keys()  # the bounds are still those of the table
+
+
+def test_every_word_for_a_missing_value_is_found_again_in_the_text_of_a_draft(tmp_path):
+    words = sorted(GAPS - {"*"})  # a label of releases: no draft asks
+    frame = pd.DataFrame(
+        {f"c{at}: x#'[{at}]": ["alpha", "beta", word, word.upper()] * 10 for at, word in enumerate(words)}
+    )
+    drafted = shoal.draft(frame, dataset="words", ledger=tmp_path / "ledger.sqlite", new_ledger=True).policy
+    found = open_codes(drafted)
+    assert [each.attribute for each in found] == list(frame)
+    made = settle_codes(drafted, found)
+    assert {made.schema[name].domain.values for name in frame} == {("alpha", "beta")}
 
 
 def test_what_is_a_value_stays_and_is_not_asked_again(policy):
