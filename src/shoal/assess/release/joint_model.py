@@ -18,11 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import comb
 
 import numpy as np
 
 from shoal.assess.release.answer import count_of, marginal
-from shoal.assess.release.answers.noisy import noisy_marginal
+from shoal.assess.release.answers.noisy import UNCHOSEN, noisy_marginal
 from shoal.assess.release.condition import Condition, Where, condition, condition_axes, condition_blocks, truth_table
 from shoal.assess.release.consistency import shrink
 from shoal.assess.release.estimate import Estimate, Floats, MarginalEstimate, Mask, risk_of
@@ -42,6 +43,8 @@ from shoal.progress import Stage, silent
 
 MOST_VIEW_CELLS = 1_000_000
 """A table of rows with more cells than this is left out of the model."""
+WIDEST = 3
+"""A table that is chosen by noise has so many attributes at most."""
 MOST_PARTS = 12
 """From so many tables of fewer attributes, at most, bounds for more attributes are made."""
 SOURCE = "model of all tables"
@@ -126,7 +129,7 @@ class ConsistentCounts:
     def joined_count(self, wanted: Condition, level: float, risk: float) -> Estimate:
         """Estimate how many records satisfy a condition on attributes that no table of counts holds together, at this risk."""
         self._require(_named(wanted))
-        low, high, used = _bounds(self.loaded, wanted, risk)
+        low, high, used = _bounds(self.loaded, wanted, _risk_without_table(self.loaded, _named(wanted), risk))
         value = min(max(self._expected(wanted), low), high)
         source = f"{SOURCE}; bounds from {', '.join(used[:4])}" + (
             f" and {len(used) - 4} more" if len(used) > 4 else ""
@@ -192,7 +195,7 @@ class ConsistentCounts:
 
     def _joined_marginal(self, attributes: Sequence[str], level: float) -> MarginalEstimate:
         """Estimate every cell of attributes that no table holds together."""
-        risk = risk_of(level)
+        risk = _risk_without_table(self.loaded, attributes, risk_of(level))
         labels = [_widest_meaning(self.loaded, name) for name in attributes]
         value = self._table(
             attributes, [self._bins(name, own.labels) for name, own in zip(attributes, labels, strict=True)]
@@ -203,10 +206,13 @@ class ConsistentCounts:
             for part in parts
             if (tables := _tables_with(self.loaded, part, dict(zip(attributes, labels, strict=True))))
         ]
-        every = count_of(self.loaded, [{}], level, risk / (1 + len(own_tables)), by_counts=True)
+        each_risk = risk / (
+            1 + (_possible_sets(self.loaded, [attributes]) if self.loaded.may_choose_tables else len(own_tables))
+        )
+        every = count_of(self.loaded, [{}], level, each_risk, by_counts=True)
         high, used = np.full(value.shape, every.high), [every.view]
         for part, tables in own_tables:
-            found = noisy_marginal(part, tables, risk / (1 + len(own_tables)))
+            found = noisy_marginal(part, tables, each_risk)
             most = np.maximum(np.floor(found.value + found.bound), 0)
             order = [part.index(name) for name in attributes if name in part]
             shape = [size if name in part else 1 for name, size in zip(attributes, value.shape, strict=True)]
@@ -375,10 +381,24 @@ def _largest_parts(loaded: LoadedRelease, attributes: Sequence[str]) -> list[tup
     return sorted(largest, key=lambda own: (-len(own), own))[:MOST_PARTS]
 
 
+def _risk_without_table(loaded: LoadedRelease, attributes: Sequence[str], risk: float) -> float:
+    """The risk of bounds where no table holds the attributes: part of it where one might have been chosen that does."""
+    return risk * UNCHOSEN if loaded.may_choose_tables and len(attributes) <= WIDEST else risk
+
+
+def _possible_sets(loaded: LoadedRelease, wanted: Sequence[Collection[str]]) -> int:
+    """Count the sets of attributes that tables may hold together, of each part of a condition.
+
+    Where tables are chosen by noise, which sets they hold depends on it, so each that they may hold has its part of the risk.
+    """
+    widest = max(WIDEST, *(len(table.columns) for table in loaded.tables))
+    return sum(comb(len(each), size) for each in wanted for size in range(1, min(widest, len(each)) + 1))
+
+
 def _bounds(loaded: LoadedRelease, wanted: Condition, risk: float) -> tuple[float, float, list[str]]:
     """Bound the number of records that satisfy a condition, whatever joins its attributes, and say from which tables."""
     parts = [_largest_parts(loaded, tuple(each)) if each else [()] for each in wanted]
-    each_risk = risk / (1 + 2 * sum(map(len, parts)))
+    each_risk = risk / (1 + (_possible_sets(loaded, wanted) if loaded.may_choose_tables else 2 * sum(map(len, parts))))
 
     def counted(each: Mapping[str, Label], names: Collection[str]) -> Estimate:
         part = {name: label for name, label in each.items() if name in names}

@@ -106,6 +106,11 @@ class LoadedRelease(QueryInterface):
         """Every published attribute."""
         return tuple(dict.fromkeys(column for table in self.tables for column in table.columns))
 
+    @property
+    def may_choose_tables(self) -> bool:
+        """Whether tables of noisy counts were chosen by noise, so that what else was counted depends on it."""
+        return bool(self.counts) and self.certificate["noise"]["kind"] != "fixed"
+
     @cached_property
     def records(self) -> str:
         """What the estimates count, in words: the rows that took part in the sampling, perhaps not all rows of the table."""
@@ -394,7 +399,8 @@ def _counts(sealed: SealedFolder, plan: LockedDomains, cache: dict[Any, Meaning]
         stage = 0 if number < singles else 1
         if kind == "rounds" and number >= singles + first:
             stage += number - singles - first + (first > 0)
-        found.append(read_counts(sealed, entry, stage, plan, cache))
+        is_chosen = kind != "fixed" and number >= singles + first
+        found.append(read_counts(sealed, entry, plan, cache, stage=stage, is_chosen=is_chosen))
     if any(len(table.columns) != 1 for table in found[:singles]):
         raise VerificationError("a table that was measured first has more than one attribute")
     return found

@@ -47,6 +47,8 @@ class PublishedCountTable(LabelledFile):
     sigma: Fraction
     stage: int
     """When it was measured: what was measured before it may have decided its cells, and that it was measured at all."""
+    is_chosen: bool
+    """Whether it was chosen by noisy counts or scores, so that it might not be there."""
     stated_cells: int
     """How many counts the certificate says that it has; its file is held against it when it is read."""
     _sealed: SealedFolder = field(repr=False)
@@ -140,7 +142,13 @@ def _chunked(array: pa.Array) -> pa.ChunkedArray:
 
 
 def read_counts(
-    sealed: SealedFolder, entry: Mapping[str, Any], stage: int, plan: LockedDomains, cache: dict[Any, Any]
+    sealed: SealedFolder,
+    entry: Mapping[str, Any],
+    plan: LockedDomains,
+    cache: dict[Any, Any],
+    *,
+    stage: int,
+    is_chosen: bool,
 ) -> PublishedCountTable:
     """Read a table of counts by its entry in the certificate; its file is read when it is asked for."""
     name, columns, rules = read_entry(sealed, entry)
@@ -151,5 +159,5 @@ def read_counts(
     if type(cells) is not int or not 1 <= cells <= MOST_CELLS:
         raise VerificationError(f"table '{name}': its number of cells is outside its range", came=str(cells)[:40])
     return PublishedCountTable(
-        name, columns, Fraction(sigma), stage, cells, sealed, entry["file"], rules, plan.domains, cache
+        name, columns, Fraction(sigma), stage, is_chosen, cells, sealed, entry["file"], rules, plan.domains, cache
     )

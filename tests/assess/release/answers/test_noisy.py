@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
-from shoal.assess.release.answers.noisy import ACROSS, MEAN, SUM
+from shoal.assess.release.answers.mean import FIRST
+from shoal.assess.release.answers.noise_bounds import noise_bound
+from shoal.assess.release.answers.noisy import ACROSS, CHOSEN, MEAN, SUM, UNCHOSEN, noisy_count
+from shoal.assess.release.condition import condition
 from shoal.assess.release.load import load
 from shoal.errors import UsageError, VerificationError
 from tests.assess.release.released import add_counts, categories, cuts, discrete_gaussian, keep, unions, write_release
@@ -225,6 +229,60 @@ def test_attributes_that_no_rows_hold_are_counted(tmp_path):
     assert loaded.marginal("a0", "a2").view == "a0-a2"
     with pytest.raises(UsageError, match="no published attribute"):
         loaded.count({"a9": "v01"})
+
+
+# --- tables that are chosen ---------------------------------------------------------------------------------------------
+
+
+def half_width(found):
+    return (found.high - found.low) / 2
+
+
+def test_a_table_that_was_chosen_and_the_bounds_in_its_place_divide_the_risk(tmp_path):
+    """Whether it was chosen depends on earlier noise, on which the bounds rest too, so the misses of both add up."""
+    rng = np.random.default_rng(3)
+    fixed, rounds = (load(release(tmp_path / kind, rng, kind=kind)) for kind in ("fixed", "rounds"))
+    assert [table.is_chosen for table in rounds.counts] == [False] * 3 + [True] * 3
+    assert not any(table.is_chosen for table in fixed.counts)
+    pair = {"a0": "v01", "a1": "v02"}
+    assert half_width(fixed.count(pair)) == noise_bound(Fraction(SIGMA), 1, 0.025)
+    assert half_width(rounds.count(pair)) == noise_bound(Fraction(SIGMA), 1, 0.025 * CHOSEN)
+    cell = rounds.marginal("a0", "a1")
+    assert cell.high[1, 2] - cell.value[1, 2] == noise_bound(Fraction(SIGMA), 1, 0.025 * CHOSEN)
+    named = load(release(tmp_path / "named", rng, first=3, kind="rounds"))
+    assert half_width(named.count(pair)) == noise_bound(Fraction(SIGMA), 1, 0.025), "it was counted in any case"
+
+
+@pytest.mark.parametrize(("kind", "singles"), [("rounds", 3), ("once", 3), ("fixed", 3)])
+def test_bounds_in_the_place_of_a_table_that_might_have_been_chosen(tmp_path, kind, singles):
+    """They have what is left of the risk, a part for each set of attributes that a table may hold."""
+    tables = {name: table for name, table in noised(counted(), np.random.default_rng(3)).items() if name != "a0-a1"}
+    loaded = load(add_counts(tmp_path / "r", tables, str(SIGMA), singles=singles, kind=kind))
+    found = loaded.count({"a0": "v01", "a1": "v02"})
+    each = 0.05 / 5 if kind == "fixed" else 0.05 * UNCHOSEN / (1 + 3)
+    alone = {name: loaded.counts[number] for number, name in enumerate(("a0", "a1"))}
+    highs = [noisy_count(loaded, [{name: condition_label(loaded, name)}], [alone[name]], each).high for name in alone]
+    assert found.high == min(highs)
+    three = loaded.count({"a0": "v01", "a1": "v02", "a2": "v03"})
+    assert three.low <= TRUTH[1, 2, 3] <= three.high
+
+
+def condition_label(loaded, name):
+    """The label of the value that the question names."""
+    ((_, label),) = condition(loaded, {name: {"a0": "v01", "a1": "v02"}[name]})[0].items()
+    return label
+
+
+def test_a_mean_of_one_stage_leaves_risk_for_a_table_that_was_not_chosen(tmp_path):
+    tables = noised(stays(range(1, 10), last=9), np.random.default_rng(5))
+    one = {"stay": tables["stay"]}
+    fixed, once = (
+        load(add_counts(tmp_path / kind, one, str(SIGMA), singles=1, kind=kind)).mean("stay", level=0.9)
+        for kind in ("fixed", "once")
+    )
+    wider = load(tmp_path / "fixed").mean("stay", level=1 - 0.1 * FIRST)
+    assert (once.low, once.high, once.level) == (wider.low, wider.high, fixed.level)
+    assert once.high - once.low > fixed.high - fixed.low
 
 
 # --- means from two stages ----------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ NaN where nothing published says that there is any record; the interval holds al
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan, log, nan, sqrt
 from typing import Self
 
@@ -177,7 +177,9 @@ class BoundedMean:
         covering = self.loaded.covering(self.named)
         stages = stages_of([table for table in covering if isinstance(table, PublishedCountTable)])
         if len(stages) == 1:
-            return self.from_counts(stages[0], level)
+            # That there is no second stage may be due to the noise of the first.
+            part = FIRST if self.loaded.may_choose_tables else 1
+            return replace(self.from_counts(stages[0], 1 - part * risk_of(level)), level=level)
         if stages:
             return self._of_both(stages[0], stages[1], level)
         return self.from_rows(ordered_views(self.loaded, self.wanted, self.axes, Within(self.every)), level)
