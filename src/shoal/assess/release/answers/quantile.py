@@ -2,9 +2,10 @@
 
 Edges of the labels divide the domain into cells. The true quantile lies in a cell whose lower edge has a share of at most q of
 the records below it, and whose upper edge has at least q. Going up from the lowest cell, a cell is passed while the interval of
-the share below its upper edge lies under q; going down from the highest, while that of the share below its lower edge lies above
-q. Of whole numbers, dates and times the interval ends with the last value below the upper edge. Either way the cell of the true quantile is passed only where its own interval fails at one end, whatever happens at other
-edges. Each end of an interval fails with probability at most half the risk, so no correction for the number of edges is needed.
+the share below its upper edge lies under q; going down from the highest, while that of the share below its lower edge lies
+above q. Of whole numbers, dates and times the interval ends with the last value below the upper edge. Either way the cell of
+the true quantile is passed only where its own interval fails at one end, whatever happens at other edges. Each end of an
+interval fails with probability at most half the risk, so no correction for the number of edges is needed.
 """
 
 from __future__ import annotations
