@@ -151,6 +151,13 @@ def test_a_comma_that_may_stand_between_thousands_is_told(tmp_path):
     assert draft_table(open_table(path))["pay"].notes == (THOUSANDS_NOTE,)
 
 
+def test_none_among_words_is_an_answer_and_no_code_for_missing_values():
+    """Whoever says yes to a question about missing codes would lose all who have no religion, no insurance, no medicine."""
+    religions = proposal_of(["catholic", "none", "None", "other"] * 9, Type.CATEGORY)
+    assert (religions.codes, set(religions.domain)) == ((), {"catholic", "none", "None", "other"})
+    assert proposal_of(["catholic", "none", "unknown"] * 9, Type.CATEGORY).codes == ("unknown",)
+
+
 def test_words_among_numbers_are_read_as_missing_because_nothing_else_reads_the_column():
     found = proposal_of(["1", "2", "NA"], Type.INTEGER)
     assert found.missing_values == ("NA",)

@@ -41,6 +41,8 @@ _GAP_WORDS = (
 )
 GAPS: Final = frozenset(_GAP_WORDS.split("|"))
 """Texts, in small letters, that often stand for a missing value; what they mean in a table, only its custodian knows."""
+ANSWERS: Final = frozenset({"none", "nil"})
+"""Those of them that are an answer where values are words: no religion, no insurance."""
 _NUMBERS: Final = {
     "integer": rf"^\s*({INTEGER})\s*$",
     "decimal": rf"(?i)^\s*({NUMBER})\s*$",

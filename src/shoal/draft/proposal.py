@@ -19,7 +19,7 @@ from shoal.data.hierarchy.suggest import neighbours, round_number, suggest
 from shoal.data.schema import Role
 from shoal.data.type import Type, decimal_text
 from shoal.draft.codes.table import Labels, plain_words
-from shoal.draft.profile import ColumnProfile
+from shoal.draft.profile import ANSWERS, ColumnProfile
 from shoal.draft.recognize.column import Recognition
 from shoal.engine.read.storage import Storage
 
@@ -360,7 +360,8 @@ def _categories(profile: ColumnProfile, found: Recognition) -> Proposal:
     present = [value for value in counts if value not in reserved and is_writable(value)]
     if not present:
         return Proposal()
-    codes = tuple(sorted(value for value in present if value in profile.gaps)) or _code_numbers(profile, found)
+    gaps = (value for value in present if value in profile.gaps and value.strip().casefold() not in ANSWERS)
+    codes = tuple(sorted(gaps)) or _code_numbers(profile, found)
     values = _domain_values(profile, found, present)
     groups, _ = groups_of(profile, found, values)
     rare = sum(count < 5 for value, count in counts.items() if value in set(present))
