@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MOST_VIEWS = 12
 """Narrow tables that are listed one by one; of more, those that are alike have one line."""
 UNSEEN_LEDGER = (
-    "a plan reads no ledger: looks at the table before it (a draft, a check) are told by the certificate of a release"
+    "a plan reads no ledger: earlier looks at the table (a draft, a check) are told by the certificate of a release"
 )
 WIDTH = 110
 """The longest line of the numbers of a plan; what they mean goes on in the next."""

@@ -432,12 +432,9 @@ class NoisyCountsPlan(Plan):
         if not many or not self.setting.singles:
             return []
         listed = ", ".join(f"'{own.name}' ({len(own):,})" for own in many[:5]) + (", …" if len(many) > 5 else "")
-        said = (
-            f"Attributes with more than {MANY_CELLS:,} declared cells: {listed}. Most of their cells are small beside the noise, "
-            "and wider tables count them in few bins."
-        )
+        said = f"Most declared cells of {listed} are small beside the noise, and wider tables count them in few bins."
         if any(own.attribute.hierarchy is not None for own in many):
-            said += " Take a coarser level where single values are not needed (`recoding: {levels: ...}`)."
+            said += " Take a coarser level where single values are not needed: `recoding: {levels: ...}`."
         return [said]
 
     def page_fields(self, choices: list[FrontierPoint] | None) -> dict[str, Any]:  # noqa: ARG002 - a wide table's
