@@ -124,7 +124,14 @@ ROWS_OF_ONE_COLUMN = {
         "a": {"role": "quasi", "type": "category", "domain": ["x", "y"], "hierarchy": "auto"},
         "b": {"role": "quasi", "type": "category", "domain": ["x", "y", "z"], "hierarchy": "auto"},
     },
-    "release": {"method": "safe-k", "recoding": {"levels": {"a": 0, "b": 0}}, "epsilon": "0.5", "delta": "1e-6"},
+    # The rate is named because it takes seconds to choose one for three rows of a person.
+    "release": {
+        "method": "safe-k",
+        "recoding": {"levels": {"a": 0, "b": 0}},
+        "epsilon": "0.5",
+        "delta": "1e-6",
+        "sampling": {"beta": "0.1"},
+    },
 }
 
 
@@ -137,7 +144,7 @@ ROWS_OF_ONE_COLUMN = {
         ({"total": {}}, False),
         ({"total": {"epsilon": "0.02"}}, False),
         ({"counts": {"every": "pairs", "share": "0.5"}, "epsilon": 4}, False),
-        ({"views": {"show": "counts", "every": "pairs"}, "recoding": None}, False),
+        ({"views": {"show": "counts", "every": "pairs"}, "recoding": None, "sampling": None}, False),
     ],
 )
 def test_a_release_of_rows_without_a_total_says_what_is_lost_and_the_line_that_adds_it(changes, said):
