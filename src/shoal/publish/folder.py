@@ -39,6 +39,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.errors import NextCommand, PolicyError, UsageError
 from shoal.files.write import free_name
+from shoal.progress import Stage, silent
 from shoal.publish.verify.standalone import hash_of, list_folder, open_inside, page_check, read_json, seal, sha256
 
 if TYPE_CHECKING:
@@ -141,14 +142,14 @@ def write_text(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def write_certificate(folder: Path, draft: AnyCertificate) -> AnyCertificate:
+def write_certificate(folder: Path, draft: AnyCertificate, stage: Stage = silent) -> AnyCertificate:
     """The handbook, and the certificate that lists it too, for programs and for people; the certificate as it was sealed."""
     from shoal.publish.certificate.page import certificate_page
     from shoal.publish.certificate.seal import seal_certificate
     from shoal.publish.handbook.files import handbook_files, handbook_of
 
     lock = (folder / LOCK).read_text(encoding="utf-8")
-    own = handbook_files(handbook_of(folder, draft.to_json(), lock))
+    own = handbook_files(handbook_of(folder, draft.to_json(), lock), stage)
     for name, text in own.items():
         write_text(folder / name, text)
     listed = {**draft.files, **{name: sha256(folder / name) for name in own}}

@@ -10,7 +10,7 @@ All of them follow from the certificate, the locked plan and the rules of the la
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.resources import files as resources
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 
 from shoal import __version__
 from shoal.policy.policy import Policy
+from shoal.progress import Stage, each_of, silent
 from shoal.publish.handbook.codebook import codebook_page, codebook_text
 from shoal.publish.handbook.content import Concepts, Handbook, make_handbook, rules_of
 from shoal.publish.handbook.data_package import data_package_text
@@ -56,16 +57,25 @@ def concepts_of(policy: Policy, names: Iterable[str]) -> Concepts:
     return found
 
 
-def handbook_files(handbook: Handbook) -> dict[str, str]:
-    """The text of every file of the handbook."""
-    return {
-        "README.html": readme_page(handbook),
-        "README.md": readme_text(handbook),
-        "codebook.csv": codebook_text(handbook),
-        "codebook.html": codebook_page(handbook),
-        "datapackage.json": data_package_text(handbook),
-        READER: reader_text(),
-    }
+@cache
+def reader_text() -> str:
+    """The one-file reader."""
+    return resources("shoal.publish.handbook").joinpath(READER).read_text(encoding="utf-8")
+
+
+_MAKERS: Mapping[str, Callable[[Handbook], str]] = {
+    "README.html": readme_page,
+    "README.md": readme_text,
+    "codebook.csv": codebook_text,
+    "codebook.html": codebook_page,
+    "datapackage.json": data_package_text,
+    READER: lambda _: reader_text(),
+}
+
+
+def handbook_files(handbook: Handbook, stage: Stage = silent, name: str = "writing the pages") -> dict[str, str]:
+    """The text of every file of the handbook; `stage` is told under this name how many are made."""
+    return {file: make(handbook) for file, make in each_of(tuple(_MAKERS.items()), stage, name)}
 
 
 def try_handbook(certificate: Mapping[str, Any], lock: str, concepts: Concepts | None = None) -> None:
@@ -81,13 +91,9 @@ def try_handbook(certificate: Mapping[str, Any], lock: str, concepts: Concepts |
     handbook_files(make_handbook(certificate, plan, one_label, concepts))
 
 
-@cache
-def reader_text() -> str:
-    """The one-file reader."""
-    return resources("shoal.publish.handbook").joinpath(READER).read_text(encoding="utf-8")
-
-
-def handbook_checks(folder: Path, certificate: Mapping[str, Any]) -> list[Check]:
+def handbook_checks(
+    folder: Path, certificate: Mapping[str, Any], stage: Stage = silent, name: str = "the pages"
+) -> list[Check]:
     """Whether the handbook is what this version makes of the release; None for one of another version, nothing for none."""
     if not certificate["files"].keys() >= HANDBOOK:
         return []
@@ -95,8 +101,8 @@ def handbook_checks(folder: Path, certificate: Mapping[str, Any]) -> list[Check]
     if made_by != __version__:
         detail = f"made by version {made_by}, and this is {__version__}: hashes are compared, the words are not"
         return [Check("handbook", None, detail)]
-    own = handbook_files(handbook_of(folder, certificate, read_text(folder, "policy.lock.yaml")))
+    handbook = handbook_of(folder, certificate, read_text(folder, "policy.lock.yaml"))
     return [
-        Check("handbook", read_bytes(folder, name) == text.encode("utf-8"), "to the letter", about=name)
-        for name, text in own.items()
+        Check("handbook", read_bytes(folder, file) == text.encode("utf-8"), "to the letter", about=file)
+        for file, text in handbook_files(handbook, stage, name).items()
     ]

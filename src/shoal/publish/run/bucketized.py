@@ -89,7 +89,7 @@ class GroupJob(UnboundedJob):
         write_hierarchies(folder, self.hierarchies)
         account = ledger.account(plan.policy.dataset)
         drafted = certificate(plan, figures_of(plan, made), hashes(folder), account, today())
-        return write_certificate(folder, drafted).to_json(), made.original.rows()
+        return write_certificate(folder, drafted, stage).to_json(), made.original.rows()
 
     def report(self, table: Table, public: Path, content: dict[str, Any], stage: Stage) -> dict[str, Any]:  # noqa: ARG002
         """Write what the groups hold, and how alike their records are."""

@@ -80,7 +80,7 @@ class SyntacticJob(UnboundedJob):
         write_hierarchies(folder, self.hierarchies)
         account = ledger.account(plan.policy.dataset)
         made = certificate(plan, file, hashes(folder), account, today())
-        return write_certificate(folder, made).to_json(), self.masked.table.rows()
+        return write_certificate(folder, made, stage).to_json(), self.masked.table.rows()
 
     def report(self, table: Table, public: Path, content: dict[str, Any], stage: Stage) -> dict[str, Any]:  # noqa: ARG002
         """Write what was lost, and what an intruder could still find."""

@@ -100,7 +100,7 @@ class FullDomainJob(UnboundedJob):
             place.write_bytes(self.population.content)
         account = ledger.account(plan.policy.dataset)
         made = certificate(plan, rules, hashes(folder), account, today())
-        return write_certificate(folder, made).to_json(), self.recoded.table.rows()
+        return write_certificate(folder, made, stage).to_json(), self.recoded.table.rows()
 
     def report(self, table: Table, public: Path, content: dict[str, Any], stage: Stage) -> dict[str, Any]:  # noqa: ARG002
         """Write what was lost, what was left out, and what every criterion reached."""

@@ -156,7 +156,7 @@ class NoisyCountsJob(ChargedJob):
         write_hierarchies(folder, self.hierarchies)
         account = ledger.account(plan.policy.dataset, self.receipt)
         made = certificate(plan, hashes(folder), counts, tables, synthetic, account, today())
-        return write_certificate(folder, made).to_json(), rows
+        return write_certificate(folder, made, stage).to_json(), rows
 
     def _write_counts(self, measured: MeasuredCounts, folder: Path, stage: Stage) -> list[CountsTableEntry]:
         """A file for each table, with a line for each of its cells; their rules are not named yet."""

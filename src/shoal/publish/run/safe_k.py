@@ -143,7 +143,7 @@ class SafeKJob(ChargedJob):
         write_hierarchies(folder, self.hierarchies)
         account = ledger.account(plan.policy.dataset, self.receipt)
         made = certificate(plan, hashes(folder), tables, account, today(), records)
-        return write_certificate(folder, made).to_json(), rows
+        return write_certificate(folder, made, stage).to_json(), rows
 
     def draw_total(self, table: Table, source: Source | None, stage: Stage) -> int:
         """Draw the noisy number of the rows that take part, with a key of its own; the number itself where the plan publishes

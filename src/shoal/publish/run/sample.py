@@ -87,7 +87,7 @@ class SampleJob(UnboundedJob):
         write_hierarchies(folder, self.hierarchies)
         account = ledger.account(self.dataset)
         made = certificate(plan, self.drawn.rate, hashes(folder), [table_entry(plan, rules)], account, today())
-        return write_certificate(folder, made).to_json(), rows
+        return write_certificate(folder, made, stage).to_json(), rows
 
     def report(self, table: Table, public: Path, content: dict[str, Any], stage: Stage) -> dict[str, Any]:  # noqa: ARG002
         """Write how the rate came about, which values are rare, and what other choices would allow."""

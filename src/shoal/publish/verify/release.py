@@ -60,8 +60,8 @@ def verify(folder: str | Path, stage: Stage = silent) -> list[Check]:
 
 GATES = frozenset({"format", "keys", "bounds", "plain-files", "lock-text", "lock-keys", "readable"})
 """Checks without which nothing more is read: what is behind them is written otherwise, larger or deeper than what we write."""
-FIRST = "1 of 3: files and figures"
-"""The name of the first stage."""
+FIRST, LAST = "1 of 3: files and figures", "3 of 3: the pages, drawn again"
+"""The names of the first and the last stage."""
 MADE_ANEW = frozenset({"ledger-composed"})
 """What the one-file verifier may leave open and is part of the certificate that is made again."""
 
@@ -119,12 +119,12 @@ def _own_checks(where: Path, content: dict[str, Any], alone: list[Check], stage:
         with _reading(checks, "numbers"):
             stage("2 of 3: the plan, made again")
             checks += _against_the_lock(where, certificate)
-        stage("3 of 3: the pages, drawn again")
+        stage(LAST)
         if not any(check.agrees is False for check in (*alone, *checks)):  # else it may not be possible to draw it
             checks.append(page_check(standalone.read_text(where, "certificate.html"), certificate))
         if not any(check.agrees is False and check.promise for check in (*alone, *checks)):
             with _reading(checks, "handbook"):
-                checks += handbook_checks(where, content)
+                checks += handbook_checks(where, content, stage, LAST)
     return checks
 
 
