@@ -29,7 +29,7 @@ from shoal.assess.release.consistency import shrink
 from shoal.assess.release.estimate import Estimate, Floats, MarginalEstimate, Mask, risk_of
 from shoal.assess.release.labels import AtomAxis, Label, Meaning, labels_of_atoms, resolve_masks, single
 from shoal.assess.release.load import LoadedRelease
-from shoal.assess.release.noisy_counts import PublishedCountTable
+from shoal.assess.release.noisy_counts import WIDEST_CHOSEN, PublishedCountTable
 from shoal.assess.release.sealed_folder import reading
 from shoal.assess.release.view import Ints, PublishedView
 from shoal.chance.source import Source
@@ -43,8 +43,6 @@ from shoal.progress import Stage, silent
 
 MOST_VIEW_CELLS = 1_000_000
 """A table of rows with more cells than this is left out of the model."""
-WIDEST = 3
-"""A table that is chosen by noise has so many attributes at most."""
 MOST_PARTS = 12
 """From so many tables of fewer attributes, at most, bounds for more attributes are made."""
 SOURCE = "model of all tables"
@@ -383,7 +381,7 @@ def _largest_parts(loaded: LoadedRelease, attributes: Sequence[str]) -> list[tup
 
 def _risk_without_table(loaded: LoadedRelease, attributes: Sequence[str], risk: float) -> float:
     """The risk of bounds where no table holds the attributes: part of it where one might have been chosen that does."""
-    return risk * UNCHOSEN if loaded.may_choose_tables and len(attributes) <= WIDEST else risk
+    return risk * UNCHOSEN if loaded.may_choose_tables and len(attributes) <= WIDEST_CHOSEN else risk
 
 
 def _possible_sets(loaded: LoadedRelease, wanted: Sequence[Collection[str]]) -> int:
@@ -391,7 +389,7 @@ def _possible_sets(loaded: LoadedRelease, wanted: Sequence[Collection[str]]) -> 
 
     Where tables are chosen by noise, which sets they hold depends on it, so each that they may hold has its part of the risk.
     """
-    widest = max(WIDEST, *(len(table.columns) for table in loaded.tables))
+    widest = max(WIDEST_CHOSEN, *(len(table.columns) for table in loaded.tables))
     return sum(comb(len(each), size) for each in wanted for size in range(1, min(widest, len(each)) + 1))
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from shoal.assess.release.answers.noisy_total import NoisyTotal
 from shoal.assess.release.labels import AtomAxis, Meaning, atom_axis
-from shoal.assess.release.noisy_counts import PublishedCountTable, read_counts
+from shoal.assess.release.noisy_counts import WIDEST_CHOSEN, PublishedCountTable, read_counts
 from shoal.assess.release.sealed_folder import SealedFolder, reading
 from shoal.assess.release.view import NO_PLAN, LockedDomains, PublishedView, read_plan, read_view
 from shoal.data.archive import UnpackedRelease, is_archive
@@ -403,6 +403,8 @@ def _counts(sealed: SealedFolder, plan: LockedDomains, cache: dict[Any, Meaning]
         found.append(read_counts(sealed, entry, plan, cache, stage=stage, is_chosen=is_chosen))
     if any(len(table.columns) != 1 for table in found[:singles]):
         raise VerificationError("a table that was measured first has more than one attribute")
+    if any(table.is_chosen and len(table.columns) > WIDEST_CHOSEN for table in found):
+        raise VerificationError(f"a table that was chosen by noise has more than {WIDEST_CHOSEN} attributes")
     return found
 
 

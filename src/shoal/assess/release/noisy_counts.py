@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 MOST_CELLS = 1 << 24
 """More cells than any table of counts has."""
 LARGEST_COUNT = 1 << 50
+WIDEST_CHOSEN = 3
+"""A table that is chosen by noise has so many attributes at most; the intervals of what was not chosen rest on it."""
 NUMBERS = ("count", "low", "high")
 """The columns after the labels."""
 _SIGMA = re.compile(r"(0|[1-9][0-9]{0,11})(\.[0-9]{1,20})?|[1-9][0-9]{0,20}/[1-9][0-9]{0,20}")

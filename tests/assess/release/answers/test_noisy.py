@@ -273,6 +273,20 @@ def condition_label(loaded, name):
     return label
 
 
+@pytest.mark.parametrize("kind", ["fixed", "once", "rounds"])
+def test_a_chosen_table_of_more_than_three_attributes_is_refused(tmp_path, kind):
+    """What bounds have of the risk rests on there being none; a policy may name such a table."""
+    rules = categories((2, 2, 2, 2))
+    folder = add_counts(
+        tmp_path / "r", {"a": (list(rules.values()), np.full((2, 2, 2, 2), 50))}, str(SIGMA), singles=0, kind=kind
+    )
+    if kind == "fixed":
+        assert load(folder).counts[0].columns == tuple(rules)
+        return
+    with pytest.raises(VerificationError, match="chosen by noise has more than 3 attributes"):
+        load(folder)
+
+
 def test_a_mean_of_one_stage_leaves_risk_for_a_table_that_was_not_chosen(tmp_path):
     tables = noised(stays(range(1, 10), last=9), np.random.default_rng(5))
     one = {"stay": tables["stay"]}
