@@ -10,7 +10,7 @@ import numpy as np
 
 from shoal.model.divisions import Atoms
 from shoal.model.measurement import Floats, Ints, Measurement
-from shoal.model.shrinkage import project, shrink
+from shoal.model.shrinkage import lost_spread, project, shrink
 
 RIDGE = 1e-9
 RAKE_STEPS = 40
@@ -225,7 +225,8 @@ def settle_tables(
     """Weigh the evidence of every set of blocks against its expectation, and rake the result to its subsets, narrow sets first.
 
     Without a model the expectation is independence for two blocks, and what their parts say for more. `followed` is the part of
-    the noise that the expectation has followed. Gives the settled tables, and for each set the mean and variance before raking.
+    the noise that the expectation has followed. What weighing against a model took from the association of two blocks as a
+    whole is given back. Gives the settled tables, and for each set the mean and variance before raking.
     """
     settled: dict[Blocks, Floats] = {}
     weighed: dict[Blocks, tuple[Floats, Floats]] = {}
@@ -252,4 +253,18 @@ def settle_tables(
         if blocks in zeros:
             table = table * zeros[blocks]
         settled[blocks] = rake(table, aims)
+        if expect is not None and len(blocks) == 2:
+            settled[blocks] = _widened(settled[blocks], evidence, aims, zeros.get(blocks))
     return settled, weighed
+
+
+def _widened(
+    table: Floats, evidence: Evidence, aims: Sequence[tuple[tuple[int, ...], Floats]], zeros: Floats | None
+) -> Floats:
+    """Give back to a settled table of two blocks the deviation from independence that weighing took from it as a whole."""
+    independent = np.multiply.outer(table.sum(1), table.sum(0)) / max(float(table.sum()), TINY)
+    factor = lost_spread(evidence.values, evidence.variance, independent, table)
+    if factor == 1.0:
+        return table
+    wider = np.maximum(independent + factor * (table - independent), TINY)
+    return rake(wider if zeros is None else wider * zeros, aims)

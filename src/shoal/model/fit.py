@@ -7,6 +7,7 @@
 4.  Each attribute's counts and every measured table are weighed once more, against the mixture, and then raked
     to the common margins (`evidence`). Where the mixture is further from the counts than their noise, how much of this
     noise it follows is found out first (`_noise_followed`), and that part is not counted against the counts again.
+    What this took from the association of a pair as a whole is estimated and given back (`shrinkage.lost_spread`).
 
 All of it is a function of published numbers and of random bits, so it costs no privacy.
 """

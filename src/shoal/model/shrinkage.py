@@ -16,6 +16,9 @@ SAMPLE = 50_000
 PART = 200_000
 LEAST_SHARE = 0.03
 """The variance that is left is at least this share of the noise's: a prior that fits is no certainty."""
+LEAST_OF_NOISE = 16.0
+"""Deviations are weighed by what is expected of an entry, and by no less than so many standard deviations of its noise."""
+MOST_WIDENED = 1.5
 
 
 def shrink(values: Floats, variance: Floats | float, expected: Floats) -> tuple[Floats, Floats]:
@@ -60,6 +63,25 @@ def _learn_shares(gap: Floats, noise: Floats, spread: Floats) -> Floats:
         weight = likelihood * shares[:, None]
         shares = (weight / weight.sum(0)).mean(1)
     return np.asarray(shares)
+
+
+def lost_spread(values: Floats, variance: Floats | float, expected: Floats, shrunken: Floats) -> float:
+    """Give the factor, from 1 to 1.5, by which shrunken counts deviate too little from what is expected of them.
+
+    Each shrunken count is as near to the true one as can be, and together they vary less than true ones do (Louis 1984): an
+    association is understated. How far true counts deviate is estimated from the noisy ones, whose squared deviations are
+    larger by the variance of the noise. The estimate has an error itself; of what is missing a part is taken that is
+    smaller the less it stands out from this error (James and Stein 1961). `expected` must not come from the same counts.
+    """
+    noise = np.broadcast_to(np.asarray(variance, dtype=np.float64), values.shape)
+    weight = 1.0 / np.maximum(np.maximum(expected, LEAST_OF_NOISE * np.sqrt(noise)), 1e-9)
+    kept = (shrunken - expected) ** 2
+    here = float((weight * kept).sum())
+    missing = float((weight * ((values - expected) ** 2 - noise)).sum()) - here
+    if missing <= 0 or here <= 0:
+        return 1.0
+    error = float((weight**2 * (2 * noise**2 + 4 * noise * kept)).sum())
+    return min(MOST_WIDENED, float(np.sqrt(1.0 + max(0.0, missing - error / missing) / here)))
 
 
 def project(values: Floats, variance: Floats, total: float) -> Floats:
