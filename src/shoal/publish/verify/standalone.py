@@ -79,7 +79,7 @@ from datetime import date, datetime  # noqa: E402
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext  # noqa: E402
 from fractions import Fraction  # noqa: E402
 from itertools import accumulate, combinations, groupby, islice, product  # noqa: E402
-from math import comb, erfc, exp, gcd, isfinite, isnan, lgamma, log, log1p, sqrt  # noqa: E402
+from math import comb, erfc, exp, fsum, gcd, isfinite, isnan, lgamma, log, log1p, sqrt  # noqa: E402
 from pathlib import Path, PurePosixPath  # noqa: E402
 from typing import Any, BinaryIO, Callable, NamedTuple, Optional  # noqa: E402
 
@@ -181,6 +181,7 @@ CHECKS = {
     "count-choice": "the tables that were chosen are those that the published scores speak for",
     "count-bins": "cells are merged as the published tables of single attributes decide",
     "synthetic-file": "synthetic rows are in a file that says so in its name, with as many rows as are stated",
+    "synthetic-number": "there are as many synthetic rows as the published counts add up to, where the policy states no number",
     "synthetic-values": "synthetic rows have values of the declared domains alone, and no combination that must never be",
     # plain samples
     "sample-rate": "the rate is declared in the locked plan or has two digits, and is not above what any table allows",
@@ -5062,18 +5063,24 @@ class RowReader:
         yield must("table-notes", silent, "nothing in the file beside its rows and what they are", about=name)
 
 
-def count_file_checks(folder: Path, table: dict[str, Any], rules: dict[str, Any]) -> Iterator[Check]:
-    """A table of counts: every combination of its labels in their order, with a whole number and its interval."""
+def count_file_checks(
+    folder: Path, table: dict[str, Any], rules: dict[str, Any], sums: dict[str, int]
+) -> Iterator[Check]:
+    """A table of counts: every combination of its labels in their order, with a whole number and its interval.
+
+    What its counts add up to is put into `sums`, by its file, where every check agrees.
+    """
     name, half_width = table["file"], table["half_width"]
     labels = [rules[table["recoding"][column]]["labels"] for column in table["columns"]]
     size = 1
     for own in labels:
         size *= len(own)
         bounded("cells of a table of counts", size, MOST_CELLS)
-    wanted, whole = product(*labels), [True]
+    wanted, whole, added = product(*labels), [True], [0]
 
     def fits(row: Any) -> bool:
         whole[0] = whole[0] and _is_count(row[-3:], half_width)
+        added[0] += comparable(row[-3], "integer") if whole[0] else 0
         return bool(row[:-3] == next(wanted, None))
 
     read = RowReader(folder, name, [*table["columns"], "count", "low", "high"])
@@ -5084,6 +5091,8 @@ def count_file_checks(folder: Path, table: dict[str, Any], rules: dict[str, Any]
     same = read.fits and table["cells"] == size == read.rows
     yield must("count-cells", same, f"{size:,} combinations of labels, each once and in order", about=name)
     yield must("count-numbers", whole[0], "whole numbers and their intervals", about=name)
+    if same and whole[0]:
+        sums[name] = added[0]
 
 
 def _is_count(cells: Any, half_width: int) -> bool:
@@ -5131,8 +5140,10 @@ def count_index_check(folder: Path, certificate: dict[str, Any], asked: CountedG
 # --- synthetic rows ---
 
 
-def synthetic_checks(folder: Path, certificate: dict[str, Any], plan: CountsPlan) -> Iterator[Check]:
-    """The synthetic table: its name, its columns, and nothing but values that the locked plan allows."""
+def synthetic_checks(
+    folder: Path, certificate: dict[str, Any], plan: CountsPlan, sums: dict[str, int]
+) -> Iterator[Check]:
+    """The synthetic table: its name, its columns, its number of rows, and nothing but values that the locked plan allows."""
     told, asked = certificate["synthetic"], plan.release.get("synthetic") or {}
     if not plan.is_synthetic:
         yield must("synthetic-file", told is None, "the locked plan asks for none")
@@ -5148,6 +5159,8 @@ def synthetic_checks(folder: Path, certificate: dict[str, Any], plan: CountsPlan
     if not fits:
         yield must("synthetic-file", False, "it is not the one that the locked plan asks for")
         return
+    if declared == "noisy":
+        yield synthetic_number_check(certificate, sums)
     allowed = AllowedRows(told["columns"], plan.lock["attributes"], asked.get("never") or [])
     read = RowReader(folder, told["file"], told["columns"], NOBODY)
     checks = list(read.checks(allowed.holds, "synthetic-values"))
@@ -5157,6 +5170,18 @@ def synthetic_checks(folder: Path, certificate: dict[str, Any], plan: CountsPlan
         yield must("synthetic-file", read.rows == told["rows"], detail)
         detail = "values of the declared domains, and no combination that must never be"
         yield must("synthetic-values", read.fits, detail)
+
+
+def synthetic_number_check(certificate: dict[str, Any], sums: dict[str, int]) -> Check:
+    """Whether there are as many synthetic rows as all tables of counts say, each weighed by the precision of its sum."""
+    id_, counts = "synthetic-number", certificate["counts"]
+    if not all(table["file"] in sums for table in counts):
+        return must(id_, None, "not every table of counts could be read here")
+    weights = [1 / (table["cells"] * float(number(table["sigma"])) ** 2) for table in counts]
+    weighed = fsum(weight * sums[table["file"]] for weight, table in pairs(weights, counts))
+    total = max(weighed / fsum(weights), 1.0)
+    fits = abs(certificate["synthetic"]["rows"] - total) <= 0.5 + 1e-9 * total
+    return must(id_, fits, "the mean of what the tables of counts add up to, weighed by their noise")
 
 
 class AllowedRows:
@@ -5325,9 +5350,10 @@ def noisy_counts_checks(folder: Path, certificate: dict[str, Any], lock: dict[st
     labels = count_label_check(certificate, plan, rules)
     yield labels
     yield count_index_check(folder, certificate, asked)
+    sums: dict[str, int] = {}
     for table in certificate["counts"] if labels.agrees else ():
-        yield from count_file_checks(folder, table, rules)
-    yield from synthetic_checks(folder, certificate, plan)
+        yield from count_file_checks(folder, table, rules, sums)
+    yield from synthetic_checks(folder, certificate, plan, sums)
     yield idle_file_check(certificate, lock)
     yield Check("label-meaning", None, "what labels stand for is not compared with the locked hierarchies here")
     if certificate["noise"]["merged"]:
