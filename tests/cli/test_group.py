@@ -42,6 +42,23 @@ def test_help_loads_nothing_heavy():
     assert all(name in done.stdout for name in MODULES)
 
 
+ENDED = """
+import atexit, gc, sys
+from shoal.cli import main
+searched = []
+gc.callbacks.append(lambda phase, about: searched.append(phase))
+atexit.register(lambda: print(gc.get_freeze_count() > 1000, len(searched), file=sys.stderr))
+sys.argv = ["shoal", "solve", "--epsilon", "1", "--delta", "1e-6", "--beta", "0.2"]
+searched.clear()
+main()
+"""
+
+
+def test_a_command_does_not_search_its_modules_for_cycles():
+    done = subprocess.run([sys.executable, "-c", ENDED], capture_output=True, text=True, check=True)
+    assert done.stderr.split() == ["True", "0"]
+
+
 def test_without_a_command_the_help_is_shown():
     assert shoal().exit_code == 0
     assert "Publish a table:" in shoal().stdout

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import sys
@@ -16,6 +15,7 @@ import click
 
 from shoal.cli.terminal import output
 from shoal.cli.terminal.command import CommandGroup
+from shoal.cli.terminal.process import keep_loaded, take_process
 from shoal.cli.terminal.signals import Interrupted, SignalHandler
 from shoal.engine.read.foreign.address import has_secret
 from shoal.errors import NextCommand, OutputError, ShoalError, UsageError, visible
@@ -56,10 +56,6 @@ SECTIONS = {
 
 MODULES = {name: module for section in SECTIONS.values() for name, (module, _) in section.items()}
 """Where each command is, below `shoal.cli`."""
-
-
-OBJECTS = 100_000
-"""New objects between two searches for cycles: modules that are loaded make many, and searching them was a tenth of a command."""
 
 
 class _UnknownCommandError(click.UsageError):
@@ -110,12 +106,11 @@ class Program(CommandGroup):
         """Run, and always end with one of the documented exit codes."""
         given = list(sys.argv[1:] if args is None else args)
         if args is None:
-            gc.set_threshold(OBJECTS, 20, 20)
-            # A policy is validated by Shoal alone: pydantic would read the metadata of every package here to look for plugins.
-            os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+            take_process()
         handler = SignalHandler()
         with handler.installed(), output.printing():
             code = self._run(handler, given, prog_name or "shoal", complete_var, extra)
+            keep_loaded()
             sys.exit(code)
 
     def _run(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from shoal.cli.terminal.process import keep_loaded
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
@@ -41,7 +42,9 @@ def named_engine(
             raise UsageError(
                 "settings of Spark are for the engine spark", came=f"--engine {engine}", fix="add --engine spark"
             )
-        return open_engine(engine, stage, counted=counted)
+        opened = open_engine(engine, stage, counted=counted)
+        keep_loaded()
+        return opened
     from shoal.engine.spark.engine import Spark
 
     found: dict[str, str] = {}
