@@ -59,6 +59,23 @@ def test_a_command_does_not_search_its_modules_for_cycles():
     assert done.stderr.split() == ["True", "0"]
 
 
+AWAKE = """
+import atexit, os, sys
+from shoal.cli import main
+atexit.register(lambda: print(os.environ["OPENBLAS_THREAD_TIMEOUT"], file=sys.stderr))
+sys.argv = ["shoal", "--version"]
+main()
+"""
+
+
+@pytest.mark.parametrize("timeout", [None, "20"], ids=["not set", "set by the user"])
+def test_idle_threads_of_linear_algebra_sleep_soon_unless_the_user_says_otherwise(timeout):
+    others = {name: value for name, value in os.environ.items() if name != "OPENBLAS_THREAD_TIMEOUT"}
+    given = others if timeout is None else {**others, "OPENBLAS_THREAD_TIMEOUT": timeout}
+    done = subprocess.run([sys.executable, "-c", AWAKE], capture_output=True, text=True, check=True, env=given)
+    assert done.stderr.split() == [timeout or "16"]
+
+
 def test_without_a_command_the_help_is_shown():
     assert shoal().exit_code == 0
     assert "Publish a table:" in shoal().stdout

@@ -1,4 +1,4 @@
-"""What a command does with the interpreter where it has one for itself: fewer searches for cycles.
+"""What a command does with the interpreter where it has one for itself: fewer searches for cycles, and idle threads that sleep.
 
 A command that is called from Python, as tests do, changes nothing there.
 """
@@ -22,6 +22,9 @@ def take_process() -> None:
     gc.set_threshold(OBJECTS, 20, 20)
     # A policy is validated by Shoal alone: pydantic would read the metadata of every package here to look for plugins.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    # Idle threads of NumPy's linear algebra sleep after 2^16 ticks of the processor. By themselves they spin for a tenth of a
+    # second first, also where NumPy is only loaded. How many they are, and what they compute, does not change.
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "16")
 
 
 def keep_loaded() -> None:
