@@ -472,10 +472,14 @@ class Session(QueryInterface):
         return made
 
     def _table(self) -> tuple[Table, Contents]:
-        """The table as registered, with at most so many rows of each person as the policy says."""
+        """The table as registered, with at most so many rows of each person as the policy says.
+
+        Random bits are drawn on trial: what cannot be loaded is found here, and not when the question has been charged.
+        """
         if self._opened is None:
             table, contents = self.dataset.open(self._engine, self._ledger)
             with Source.secure() as source:
+                source.stream("trial").bytes(1)
                 self._opened = datasets.bound_rows(table, self.dataset.unit, source), contents
         return self._opened
 

@@ -61,6 +61,12 @@ def counted(folder):
 
 
 @pytest.mark.slow
+def test_nothing_is_imported_after_the_charge(counted):
+    """numpy.ma was, and where rows are the unit the cipher: a module that is broken would have been found when all was paid."""
+    assert counted.late == []
+
+
+@pytest.mark.slow
 def test_the_process_ends_without_searching_what_it_loaded_and_says_nothing_of_it(counted):
     """DuckDB says on standard error what is left of its own at the end, which a user takes for a fault."""
     assert counted.frozen > 10_000
