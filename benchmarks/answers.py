@@ -37,7 +37,8 @@ from shoal.engine.base import open_engine
 from shoal.guarantee.unit import Unit
 from shoal.policy.policy import Policy
 from shoal.query.price import NoiseOffer, exact_steps, offer
-from shoal.query.questions.moments import Count, Mean, Ratio, Sum, Variance
+from shoal.query.questions.count import Count
+from shoal.query.questions.moments import Mean, Ratio, Sum, Variance
 from shoal.query.questions.quantile import Quantile
 from shoal.query.questions.tables import Histogram
 

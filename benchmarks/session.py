@@ -25,7 +25,7 @@ from shoal.guarantee.differential import PureDP
 from shoal.ledger.event import Budget, Cost
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
-from shoal.query.questions.moments import Count
+from shoal.query.questions.count import Count
 from shoal.query.session import register, session
 
 PROCESSES, EACH, ROOM = 8, 125, 900

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from shoal.mechanism.refinement.mechanism import KnowledgeRefinement
     from shoal.mechanism.staircase.mechanism import OptimalNoise
     from shoal.policy.policy import Policy
-    from shoal.query.questions.moments import Count, Mean, Ratio, Sum, Variance
+    from shoal.query.questions.count import Count
+    from shoal.query.questions.moments import Mean, Ratio, Sum, Variance
     from shoal.query.questions.person import ValueOf
     from shoal.query.questions.quantile import Bounds, Quantile
     from shoal.query.questions.tables import Contingency, Histogram
@@ -71,7 +72,8 @@ _WHERE = {
     "shoal.mechanism.staircase.mechanism": ["OptimalNoise"],
     "shoal.mechanism.refinement.mechanism": ["KnowledgeRefinement"],
     "shoal.policy.policy": ["Policy"],
-    "shoal.query.questions.moments": ["Count", "Mean", "Ratio", "Sum", "Variance"],
+    "shoal.query.questions.count": ["Count"],
+    "shoal.query.questions.moments": ["Mean", "Ratio", "Sum", "Variance"],
     "shoal.query.questions.person": ["ValueOf"],
     "shoal.query.questions.quantile": ["Bounds", "Quantile"],
     "shoal.query.session": ["Session", "register", "session"],

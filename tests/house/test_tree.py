@@ -50,6 +50,7 @@ TOPICS = {
     "assess/release/test_stated_intervals.py",
     "cli/publish/test_centroid_refusals.py",
     "cli/publish/test_other_encodings.py",
+    "cli/query/test_start.py",
     "cli/test_beginners_errors.py",
     "cli/test_examples.py",
     "cli/test_hostile_names.py",

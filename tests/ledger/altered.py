@@ -23,7 +23,8 @@ from typing import Any
 from shoal.ledger.event import Budget, Event, Head
 from shoal.ledger.ledger import Ledger
 from shoal.policy.policy import Policy
-from shoal.query.questions.moments import Count, Mean
+from shoal.query.questions.count import Count
+from shoal.query.questions.moments import Mean
 from shoal.query.questions.tables import Contingency, Histogram
 from shoal.query.session import session
 from tests.cli.run import shoal

@@ -12,9 +12,10 @@ from shoal.errors import UsageError
 from shoal.guarantee.differential import PureDP
 from shoal.guarantee.unit import Unit
 from shoal.query import batch as disjoining
-from shoal.query.batch import ConditionRanges, DisjointGroup, PricedQuestion, WorkLimit, are_disjoint, cost
-from shoal.query.questions.moments import Count
+from shoal.query.batch import ConditionRanges, DisjointGroup, WorkLimit, are_disjoint, cost
+from shoal.query.questions.count import Count
 from shoal.query.questions.workload import Workload
+from shoal.query.spend import PricedQuestion
 from tests.language.condition.conditions import SCHEMA
 from tests.query.asking import opened, policy
 

@@ -16,7 +16,8 @@ from shoal.errors import LedgerError, ParameterError, UsageError
 from shoal.policy.policy import Policy
 from shoal.query.answer import Answer
 from shoal.query.price import Outcome, offer
-from shoal.query.questions.moments import Count, Mean, Ratio, Sum, Variance
+from shoal.query.questions.count import Count
+from shoal.query.questions.moments import Mean, Ratio, Sum, Variance
 from shoal.query.questions.quantile import Bounds, Quantile
 from shoal.query.questions.tables import Histogram
 from shoal.query.questions.workload import Workload, read_question

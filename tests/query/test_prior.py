@@ -11,7 +11,8 @@ from shoal.chance.source import Source
 from shoal.errors import ShoalError, UsageError
 from shoal.mechanism.refinement.prior import DiscretePrior, UniformPrior
 from shoal.query.prior import LISTED, AnswerGrid, resolve_prior
-from shoal.query.questions.moments import Count, Sum
+from shoal.query.questions.count import Count
+from shoal.query.questions.moments import Sum
 from shoal.query.questions.person import ValueOf
 from tests.query.asking import opened, rich, spent, table
 

@@ -14,7 +14,8 @@ from shoal.errors import BudgetError, DataError, LedgerError, UsageError
 from shoal.guarantee.claim import Status
 from shoal.ledger.event import Budget
 from shoal.ledger.ledger import Ledger
-from shoal.query.questions.moments import Count, Mean, Sum, Variance
+from shoal.query.questions.count import Count
+from shoal.query.questions.moments import Mean, Sum, Variance
 from shoal.query.questions.person import ValueOf
 from shoal.query.questions.quantile import Quantile
 from shoal.query.questions.tables import Contingency, Histogram

@@ -12,12 +12,14 @@ from shoal.guarantee.compose import compose
 from shoal.guarantee.differential import PureDP
 from shoal.guarantee.unit import Unit
 from shoal.ledger.ledger import Ledger
-from shoal.query.batch import PricedQuestion, are_disjoint, cost, load
-from shoal.query.questions.moments import Count, Mean, Sum
+from shoal.query.batch import are_disjoint, cost, load
+from shoal.query.questions.count import Count
+from shoal.query.questions.moments import Mean, Sum
 from shoal.query.questions.quantile import Quantile
 from shoal.query.questions.tables import Contingency, Histogram
 from shoal.query.questions.workload import Workload
 from shoal.query.session import session
+from shoal.query.spend import PricedQuestion
 from tests.query.asking import POLICY, opened, policy, rich, spent, table
 from tests.racing import outcomes_of
 

@@ -21,7 +21,8 @@ from shoal.query.answer import Answer
 from shoal.query.dataset import bound_rows
 from shoal.query.price import offer
 from shoal.query.prior import resolve_prior
-from shoal.query.questions.moments import Count, Mean, Sum, Variance
+from shoal.query.questions.count import Count
+from shoal.query.questions.moments import Mean, Sum, Variance
 from shoal.query.questions.person import PersonQuery, ValueOf
 from shoal.query.session import session
 from tests.engine.oracle import engine_named

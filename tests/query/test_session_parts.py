@@ -14,7 +14,8 @@ from shoal.guarantee.theorem import PremiseStatus, theorem
 from shoal.query.answer import Answer
 from shoal.query.batch import load
 from shoal.query.price import NO_USABLE_ANSWER, Error
-from shoal.query.questions.moments import Count, Mean, Sum, Variance
+from shoal.query.questions.count import Count
+from shoal.query.questions.moments import Mean, Sum, Variance
 from shoal.query.questions.quantile import Quantile
 from shoal.query.questions.tables import Contingency, Histogram
 from shoal.query.questions.workload import Workload, read_question

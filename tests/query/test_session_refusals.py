@@ -12,12 +12,13 @@ from shoal.errors import BudgetError, DataError, PolicyError, PreconditionError,
 from shoal.ledger.ledger import Ledger
 from shoal.publish.plan.methods import plan
 from shoal.publish.run.release import release
-from shoal.query.batch import PricedQuestion
-from shoal.query.questions.moments import Count, Mean, Sum, Variance
+from shoal.query.questions.count import Count
+from shoal.query.questions.moments import Mean, Sum, Variance
 from shoal.query.questions.person import ValueOf
 from shoal.query.questions.quantile import Quantile
 from shoal.query.questions.tables import Histogram
 from shoal.query.session import register, session
+from shoal.query.spend import PricedQuestion
 from tests.query.asking import POLICY, opened, policy, spent, table
 
 PERSON = {"unit": {"column": "patient", "max_rows": "1"}}

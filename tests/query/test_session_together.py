@@ -9,7 +9,7 @@ import pytest
 
 from shoal.errors import LedgerError
 from shoal.ledger.ledger import Ledger
-from shoal.query.questions.moments import Count
+from shoal.query.questions.count import Count
 from shoal.query.session import Session
 from tests.query.asking import opened, rich
 from tests.racing import outcomes_of

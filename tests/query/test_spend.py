@@ -10,11 +10,12 @@ from shoal.errors import BudgetError, ParameterError, UsageError
 from shoal.guarantee.noise import NoisyTablesDP
 from shoal.ledger.event import Budget
 from shoal.ledger.filter import EventCost
-from shoal.query.batch import PricedQuestion, load
-from shoal.query.questions.moments import Count, Mean, Sum, Variance
+from shoal.query.batch import load
+from shoal.query.questions.count import Count
+from shoal.query.questions.moments import Mean, Sum, Variance
 from shoal.query.questions.quantile import Quantile
 from shoal.query.questions.tables import Histogram
-from shoal.query.spend import read_share
+from shoal.query.spend import PricedQuestion, read_share
 from tests.query.asking import opened, policy
 
 WIDE = {"budget": {"epsilon": "3", "delta": "1e-5", "accounting": "gaussian"}}

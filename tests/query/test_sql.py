@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from shoal.engine.base import open_engine
 from shoal.errors import UsageError
 from shoal.policy.policy import Policy
-from shoal.query.questions.moments import Count, Mean, Sum, Variance
+from shoal.query.questions.count import Count
+from shoal.query.questions.moments import Mean, Sum, Variance
 from shoal.query.questions.quantile import Quantile
 from shoal.query.questions.workload import Workload
 from shoal.query.sql import SUPPORTED, read_sql

@@ -9,7 +9,8 @@ from shoal.datasets.visits import write_policy, write_visits
 from shoal.errors import BudgetError, ParameterError, UsageError
 from shoal.language.interface import QueryInterface
 from shoal.language.result import Result
-from shoal.query.questions.moments import Count, Mean, Ratio, Sum
+from shoal.query.questions.count import Count
+from shoal.query.questions.moments import Mean, Ratio, Sum
 from shoal.query.questions.quantile import Quantile
 from shoal.query.verbs import make_question
 

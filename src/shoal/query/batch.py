@@ -31,10 +31,11 @@ from shoal.ledger.event import Cost
 from shoal.ledger.filter import EventCost, sum_events
 from shoal.policy.text.problem import RefusedPolicyError, excerpt
 from shoal.policy.text.reading import Tree, read_yaml
-from shoal.query.questions.base import Query, Question, VectorQuery
+from shoal.query.questions.base import Query, VectorQuery
 from shoal.query.questions.workload import read_question
+from shoal.query.spend import PricedQuestion
 
-__all__ = ["MOST", "BatchFile", "PricedQuestion", "are_disjoint", "cost", "load"]
+__all__ = ["MOST", "BatchFile", "are_disjoint", "cost", "load"]
 
 MOST = 10_000
 """Questions of one batch."""
@@ -43,22 +44,6 @@ _SAVED = Fraction(99, 100)
 """A composed total has to be below this part of the sum to be worth a delta."""
 _OPTIONS = ("epsilon", "delta", "mechanism", "prior", "share", "within")
 _KEYS = ("version", "epsilon", "delta", "mechanism", "questions")
-
-
-@dataclass(frozen=True)
-class PricedQuestion:
-    """One question with the epsilon and delta at which it is asked, its mechanism and its prior.
-
-    In place of an epsilon it may say the share of the budget that it is worth, or how far off its answer may be.
-    """
-
-    question: Question
-    epsilon: Number | None = None
-    mechanism: str = "auto"
-    prior: Any = None
-    delta: Number = 0
-    share: Number | None = None
-    within: Number | None = None
 
 
 @dataclass(frozen=True)

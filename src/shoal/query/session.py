@@ -38,15 +38,13 @@ from shoal.ledger.room import Room
 from shoal.ledger.state import Account, filter_of
 from shoal.policy.policy import Policy
 from shoal.policy.text.problem import excerpt
-from shoal.query import batch as batches
 from shoal.query import dataset as datasets
 from shoal.query.answer import Answer, Price, recorded_offer
-from shoal.query.batch import BatchPart, PricedQuestion
 from shoal.query.dataset import Dataset
 from shoal.query.price import NoiseOffer, Offer
 from shoal.query.questions.base import Query, Question
 from shoal.query.questions.workload import read_question
-from shoal.query.spend import find_offer, largest_error
+from shoal.query.spend import PricedQuestion, find_offer, largest_error
 
 if TYPE_CHECKING:
     from shoal.query.prior import AnalystPrior
@@ -366,11 +364,13 @@ class Session(QueryInterface):
         return PreparedQuestion(query, chosen, key, prior, ask.within)
 
     def _batch(self, questions: Sequence[object], epsilon: Number | None) -> list[PreparedQuestion]:
+        from shoal.query.batch import number_errors
+
         if not questions:
             raise UsageError("a batch has no questions")
         prepared = []
         for place, each in enumerate(questions, 1):
-            with batches.number_errors(place):
+            with number_errors(place):
                 prepared.append(self._prepare(_priced_question(each, epsilon)))
         first: dict[str, int] = {}
         for place, each in enumerate(prepared, 1):
@@ -383,10 +383,12 @@ class Session(QueryInterface):
         return prepared
 
     def _cost(self, prepared: Sequence[PreparedQuestion], delta: Number | None) -> Cost:
+        from shoal.query.batch import BatchPart, cost
+
         parts = [
             BatchPart(each.query, each.offer.guarantee, each.offer.curve, each.offer.cost.event) for each in prepared
         ]
-        return batches.cost(parts, self.dataset.unit, delta)
+        return cost(parts, self.dataset.unit, delta)
 
     def _on_record(self, prepared: PreparedQuestion) -> Answer | None:
         """The nearest answer that was given to this question about this table, if it is as near as the one asked for.

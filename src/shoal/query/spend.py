@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import ParameterError, ShoalError, UsageError
 from shoal.guarantee.rounding import Number, exact, read_number, text_down, text_near, text_up
 from shoal.ledger.filter import pure_mu_squared
 from shoal.ledger.room import Room
-from shoal.query.batch import PricedQuestion
-from shoal.query.price import LEAST_EPSILON, MOST_EPSILON, Offer, RankOffer, gaussian_offer, offer
-from shoal.query.questions.base import Query, VectorQuery
-from shoal.query.questions.quantile import RankQuery
+from shoal.query.price import LEAST_EPSILON, MOST_EPSILON, Offer, gaussian_offer, offer
+from shoal.query.questions.base import Query, Question, VectorQuery
 
 if TYPE_CHECKING:
     from shoal.query.prior import AnalystPrior
@@ -30,6 +29,22 @@ _DELTA_PART = 100
 _HALVINGS = 40
 _SLOPE = 1.2533142
 """sqrt(pi/2), rounded up: mu of epsilon-DP is at most that times epsilon (theorem `adaptive-filter`)."""
+
+
+@dataclass(frozen=True)
+class PricedQuestion:
+    """One question with the epsilon and delta at which it is asked, its mechanism and its prior.
+
+    In place of an epsilon it may say the share of the budget that it is worth, or how far off its answer may be.
+    """
+
+    question: Question
+    epsilon: Number | None = None
+    mechanism: str = "auto"
+    prior: Any = None
+    delta: Number = 0
+    share: Number | None = None
+    within: Number | None = None
 
 
 def find_offer(query: Query, ask: PricedQuestion, prior: AnalystPrior | None, rooms: Sequence[Room]) -> Offer:
@@ -134,6 +149,8 @@ class _Spend:
 
     def _pure_epsilon(self, room: Room, share: Fraction) -> Fraction:
         """The epsilon that a share is worth: in the basic way, or in the Gaussian one where that is more."""
+        from shoal.query.questions.quantile import RankQuery
+
         found = [] if room.filter is not None and not room.state.basic else [_short(room.most.epsilon * share)]
         if room.filter is not None and room.state.gaussian and room.filter.mu_squared:
             target = room.filter.mu_squared * share
@@ -195,6 +212,8 @@ def _smallest(make: Callable[[float], Offer], low: float, high: float, most: flo
 
 def largest_error(offered: Offer) -> float:
     """The largest error of an answer in 95 of 100 cases; refused where it comes with the answer only."""
+    from shoal.query.selection import RankOffer
+
     ranked = isinstance(offered, RankOffer)  # in rows; the interval of its value comes with the answer
     widths = [error.within for error in offered.errors if not (ranked and error.how == "later")]
     if not widths or any(width is None for width in widths):

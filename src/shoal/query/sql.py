@@ -21,7 +21,8 @@ from shoal.language.cells import CellSpec
 from shoal.language.condition.parse import quoted_text
 from shoal.policy.text.problem import excerpt
 from shoal.query.questions.base import Question
-from shoal.query.questions.moments import Count, Mean, Sum, Variance
+from shoal.query.questions.count import Count
+from shoal.query.questions.moments import Mean, Sum, Variance
 from shoal.query.questions.quantile import Quantile
 from shoal.query.questions.workload import Workload
 

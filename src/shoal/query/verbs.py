@@ -15,7 +15,8 @@ from shoal.language.result import Result, ResultRow
 from shoal.query.answer import Answer
 from shoal.query.price import NO_USABLE_ANSWER
 from shoal.query.questions.base import CellEstimate, Question
-from shoal.query.questions.moments import Count, Mean, Ratio, Sum, Variance
+from shoal.query.questions.count import Count
+from shoal.query.questions.moments import Mean, Ratio, Sum, Variance
 from shoal.query.questions.quantile import Quantile
 from shoal.query.questions.workload import read_question
 

@@ -33,6 +33,15 @@ Ledger.charge = charging
 main()
 """
 
+IDLE = (
+    "shoal.anonymize", "shoal.assess", "shoal.language.arithmetic", "shoal.mechanism.exponential", "shoal.model", "shoal.publish",
+    "shoal.query.batch", "shoal.query.prior", "shoal.query.questions.moments", "shoal.query.questions.person",
+    "shoal.query.questions.quantile", "shoal.query.questions.tables", "shoal.query.selection", "shoal.query.sql",
+    "dp_accounting", "jinja2", "matplotlib", "narwhals", "numba", "numpy.ma", "pandas", "pyarrow.compute", "pyarrow.parquet",
+    "rich", "scipy", "sklearn", "sqlalchemy", "sqlglot",
+)  # fmt: skip
+"""What a count by condition has no use for."""
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -71,3 +80,24 @@ def test_the_process_ends_without_searching_what_it_loaded_and_says_nothing_of_i
     """DuckDB says on standard error what is left of its own at the end, which a user takes for a fault."""
     assert counted.frozen > 10_000
     assert counted.done.stderr == ""
+
+
+@pytest.mark.slow
+def test_a_count_loads_no_other_kind_of_question_and_nothing_of_a_release(counted):
+    assert [name for name in IDLE if name in counted.loaded] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("mean", "age"),
+        ("count", "--by", "sex"),
+        ("quantile", "age", "0.5"),
+        ("histogram", "sex"),
+        ("ratio", "sex = 'f'"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_other_questions_load_nothing_after_their_charge_either(folder, words):
+    assert asked(folder, *words, "--epsilon", "0.05", "--json").late == []

@@ -15,7 +15,8 @@ from shoal.policy.policy import Policy
 from shoal.publish.plan.methods import plan
 from shoal.publish.run.release import release
 from shoal.publish.verify.release import require, verify
-from shoal.query.questions.moments import Count, Mean, Sum, Variance
+from shoal.query.questions.count import Count
+from shoal.query.questions.moments import Mean, Sum, Variance
 from shoal.query.questions.person import ValueOf
 from shoal.query.questions.quantile import Quantile
 from shoal.query.questions.tables import Contingency, Histogram

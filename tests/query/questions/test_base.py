@@ -17,11 +17,12 @@ from shoal.guarantee.differential import PureDP
 from shoal.guarantee.unit import Unit
 from shoal.language.cells import CellSpec
 from shoal.mechanism.laplace import Laplace
-from shoal.query.questions.moments import Count, Mean, Ratio, Sum, Variance, power_below
+from shoal.query.questions.count import Count
+from shoal.query.questions.moments import Mean, Ratio, Sum, Variance, power_below
 from shoal.query.questions.person import ValueOf
 from shoal.query.questions.quantile import Bounds, Quantile
 from shoal.query.questions.tables import Contingency, Histogram
-from shoal.query.questions.workload import KINDS, Workload, read_question
+from shoal.query.questions.workload import TOGETHER, WORDS, Workload, read_question
 from tests.query.people import ROW, SCHEMA, TWO
 
 UNIT = ROW["add_remove"]
@@ -67,7 +68,8 @@ def test_saved_and_read_back(one):
 
 
 def test_every_kind_is_tried():
-    assert {one.word for one in EVERY} == set(KINDS)
+    assert {one.word for one in EVERY} == set(WORDS)
+    assert set(TOGETHER) < set(WORDS)
 
 
 @pytest.mark.parametrize(

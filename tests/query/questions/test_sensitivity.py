@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from shoal.language.cells import CellSpec
 from shoal.mechanism.base import Sensitivity
-from shoal.query.questions.moments import Count, Mean, Ratio, Sum, Variance
+from shoal.query.questions.count import Count
+from shoal.query.questions.moments import Mean, Ratio, Sum, Variance
 from shoal.query.questions.quantile import Quantile
 from shoal.query.questions.tables import Contingency, Histogram
 from shoal.query.questions.workload import Workload

@@ -19,7 +19,8 @@ from shoal.engine.duckdb.engine import DuckDB
 from shoal.errors import UsageError
 from shoal.guarantee.unit import Unit
 from shoal.language.cells import OTHER, CellSpec
-from shoal.query.questions.moments import Count, Mean, Sum, Variance
+from shoal.query.questions.count import Count
+from shoal.query.questions.moments import Mean, Sum, Variance
 from shoal.query.questions.person import ValueOf
 from shoal.query.questions.quantile import Quantile
 from shoal.query.questions.tables import Contingency, Histogram

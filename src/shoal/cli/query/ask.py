@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -518,10 +519,12 @@ def _ask(question: dict[str, Any], options: AskOptions) -> None:
         if options.price:
             _print_price(price, session, options)
             return
+        shows_result = options.level is not None or names is not None or getattr(meant, "by", None) is not None
+        if shows_result:
+            import_module("shoal.query.verbs")  # not after the charge
         with progress.stages("asking") as shown.watcher:
             answer = session.ask(*terms, **worth)
         output.note_effect(_RECORDED)
-        shows_result = options.level is not None or names is not None or getattr(meant, "by", None) is not None
         result = session.result(answer, level=options.read_level(), names=names) if shows_result else None
         if options.as_json:
             more = {} if result is None else {"result": result.to_json()}

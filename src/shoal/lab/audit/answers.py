@@ -18,7 +18,7 @@ import numpy.typing as npt
 from shoal.chance.source import Source
 from shoal.policy.policy import Policy
 from shoal.query.questions.base import Question
-from shoal.query.questions.moments import Count
+from shoal.query.questions.count import Count
 from shoal.query.questions.tables import Histogram
 from shoal.query.session import session
 

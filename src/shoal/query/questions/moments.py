@@ -1,4 +1,4 @@
-"""Count, sum, mean, variance and ratio: exact sums in whole steps of a grid, with the sensitivity that the declared domain gives.
+"""Sum, mean, variance and ratio: exact sums in whole steps of a grid, with the sensitivity that the declared domain gives.
 
 A mean divides the domain as the sum of distances to its lowest value and that of distances to its highest do: a row adds the
 width of the domain to both together. A variance is made of a count, a sum of distances to the middle, and one of squared
@@ -35,11 +35,10 @@ import numpy.typing as npt
 from shoal.data.schema import Schema
 from shoal.data.type import Type, point
 from shoal.data.type import text_at as written
-from shoal.engine.base import Counts, Table
+from shoal.engine.base import Counts
 from shoal.errors import ParameterError, PolicyError, UsageError
 from shoal.guarantee.rounding import exact_text, read_number
 from shoal.guarantee.unit import Unit
-from shoal.language.cells import CellSpec
 from shoal.language.column import MeasuredColumn, column_of
 from shoal.language.condition.ranks import Ranks, number, whole_points
 from shoal.policy.text.problem import excerpt
@@ -54,7 +53,7 @@ from shoal.query.questions.base import (
     normalize_where,
     parse_condition,
 )
-from shoal.query.questions.tables import table_query
+from shoal.query.questions.count import Count, CountQuery, Groups
 
 _FEW = 1 << 24
 """Steps of a domain whose squares are added."""
@@ -63,65 +62,8 @@ _SQUARES = 22
 _CLEAR = 2
 """How many times its own error, in 95 of 100 cases, a count has to be to divide by."""
 Bounded = tuple[str | None, str | None] | None
-Groups = tuple[CellSpec, ...] | None
 Mask = npt.NDArray[np.bool_]
-
-
-# --- count ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Count(Question):
-    """The number of rows that satisfy a condition.
-
-    One row changes a count by at most 1, under add_remove and under replace_one.
-
-    Arguments  where: a condition on the attributes of the policy, such as "age >= 65 and region@1 = 'North'"; every row counts if
-               not given.
-               by: attributes to group by, each a name, name@level, or a mapping with the key attribute and one of level,
-               edges, values and bins; the answer is one count for each group.
-    Raises     UsageError where `where` is not a text; when it is priced or asked, UsageError where the condition cannot be read
-               or the policy does not declare what it names.
-
-    >>> Count("age >= 65").to_saved()
-    {'kind': 'count', 'where': 'age >= 65'}
-    """
-
-    word: ClassVar[str] = "count"
-    where: str | None = None
-    by: Groups = None
-
-    def normalize(self, schema: Schema) -> Self:
-        return replace(self, where=normalize_where(self.where, schema), by=normalize_groups(self.by, schema))
-
-    def resolve(self, schema: Schema, unit: Unit) -> SingleQuery:
-        where = parse_condition(self.where, schema)
-        if self.by is not None:
-            return SingleQuery(self.canonical(schema), unit, (table_query(where, unit, schema, self.by),))
-        return SingleQuery(self.canonical(schema), unit, (_CountQuery(where, check_unit(unit, schema)),))
-
-
-@dataclass(frozen=True)
-class _CountQuery(RowSums):
-    """The number of rows: each row adds one. Under replace_one the number of all rows is public, which is not used here."""
-
-    size: ClassVar[int] = 1
-    names: ClassVar[tuple[str, ...]] = ("count",)
-    steps: ClassVar[tuple[Fraction, ...]] = (Fraction(1),)
-    ends: ClassVar[tuple[tuple[int, int], ...]] = ((1, 1),)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.where.columns
-
-    def amounts(self, counts: Counts) -> tuple[list[Steps], Mask]:
-        return [np.ones(len(counts), dtype=np.int64)], self.where.mask(counts)
-
-    def truth(self, table: Table) -> Steps:
-        return super().truth(table) if self.columns else np.array([table.rows()])
-
-    def finish(self, noisy: Sequence[int]) -> int:
-        return int(noisy[0])
+_EVERY_ROW = Count()
 
 
 # --- sums of one column --------------------------------------------------------------------------------------------------
@@ -521,7 +463,7 @@ class Ratio(Question):
 
     word: ClassVar[str] = "ratio"
     numerator: Sum | Count
-    denominator: Sum | Count = Count()
+    denominator: Sum | Count = _EVERY_ROW
     where: str | None = None
     by: Groups = None
 
@@ -626,7 +568,7 @@ class _RatioQuery(RowSums):
     @property
     def is_share(self) -> bool:
         """Whether the rows above are some of those below, by the conditions alone: then the ratio lies in 0..1."""
-        if not isinstance(self.upper, _CountQuery) or not isinstance(self.lower, _CountQuery):
+        if not isinstance(self.upper, CountQuery) or not isinstance(self.lower, CountQuery):
             return False
         return self.upper.where.and_also(self.lower.where) == self.upper.where
 
@@ -648,7 +590,7 @@ class _RatioQuery(RowSums):
         """
         top = [(int(noisy[0]) + sign * int(off[0])) * self.steps[0] for sign in (-1, 1)]
         least, most = ((int(noisy[1]) + sign * int(off[1])) * self.steps[1] for sign in (-1, 1))
-        if isinstance(self.lower, _CountQuery):
+        if isinstance(self.lower, CountQuery):
             least, most = max(least, Fraction(1)), max(most, Fraction(1))
         low = _divided(top[0], most if top[0] >= 0 else least)
         high = _divided(top[1], least if top[1] >= 0 else most)

@@ -66,7 +66,8 @@ from shoal.query.questions.base import (
     normalize_where,
     parse_condition,
 )
-from shoal.query.questions.moments import NUMBERS, TIMES, Bounded, ColumnGrid, Groups, normalize_bounds
+from shoal.query.questions.count import Groups
+from shoal.query.questions.moments import NUMBERS, TIMES, Bounded, ColumnGrid, normalize_bounds
 
 FINEST = 1_000_000
 """The largest denominator of q."""

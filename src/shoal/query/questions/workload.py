@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from itertools import combinations
 from typing import Any, ClassVar, Self
 
@@ -13,11 +14,10 @@ from shoal.guarantee.unit import Unit
 from shoal.language.cells import parse_level
 from shoal.policy.text.problem import excerpt, nearest
 from shoal.query.questions.base import MOST_CELLS, LinearQuery, Question, VectorQuery
-from shoal.query.questions.moments import Count, Mean, Ratio, Sum, Variance
-from shoal.query.questions.person import ValueOf
-from shoal.query.questions.quantile import Bounds, Quantile
-from shoal.query.questions.tables import Contingency, Histogram
+from shoal.query.questions.count import Count
 
+TOGETHER = ("count", "sum", "mean", "variance", "ratio", "histogram", "contingency")
+"""The words of questions that can be parts of a workload."""
 MOST_TOGETHER = 1000
 """Questions of one vector."""
 MOST_COMPARED = 400
@@ -52,10 +52,10 @@ class Workload(Question):
             raise UsageError("together: too many questions", came=len(given), allowed=str(MOST_TOGETHER))
         read = tuple(each if isinstance(each, Question) else read_question(each) for each in given)
         for each in read:
-            if isinstance(each, Workload | Quantile | Bounds | ValueOf):
+            if each.word not in TOGETHER:
                 raise UsageError(
                     f"together: '{each.word}' cannot be part of a workload",
-                    allowed="count, sum, mean, variance, ratio, histogram, contingency",
+                    allowed=", ".join(TOGETHER),
                     fix="write one flat list" if isinstance(each, Workload) else "ask it by itself",
                 )
         object.__setattr__(self, "questions", read)
@@ -93,11 +93,10 @@ def _have_disjoint_conditions(parts: Sequence[LinearQuery]) -> bool:
     return few and all(a.where.is_disjoint_from(b.where) for a, b in combinations(parts, 2))
 
 
-KINDS: Mapping[str, type[Question]] = {
-    kind.word: kind
-    for kind in (Count, Sum, Mean, Variance, Ratio, Quantile, Bounds, Histogram, Contingency, ValueOf, Workload)
-}
-"""Every question by its word."""
+WORDS = (
+    "count", "sum", "mean", "variance", "ratio", "quantile", "bounds", "histogram", "contingency", "value_of", "together",
+)  # fmt: skip
+"""The word of every kind of question."""
 _OTHER_WORDS = {"table": "contingency", "workload": "together"}
 
 
@@ -118,8 +117,8 @@ def read_question(given: object) -> Question:
     (word, first), *rest = given.items()
     kind = _kind(word)
     own = {each.name for each in fields(kind)}
-    if any(key not in own and (key in KINDS or key in _OTHER_WORDS) for key, _ in rest):
-        raise UsageError("a question with more than one word", came=excerpt(list(given)), allowed=", ".join(KINDS))
+    if any(key not in own and (key in WORDS or key in _OTHER_WORDS) for key, _ in rest):
+        raise UsageError("a question with more than one word", came=excerpt(list(given)), allowed=", ".join(WORDS))
     options: Any = first
     if rest:
         options = {**(first if isinstance(first, Mapping) else {fields(kind)[0].name: first}), **dict(rest)}
@@ -128,14 +127,14 @@ def read_question(given: object) -> Question:
 
 def _levels(kind: type[Question], options: Any) -> Any:
     """`age@2` and `sex,age@2` in place of longer forms."""
-    if kind not in (Histogram, Contingency) or options is None:
+    if kind.word not in ("histogram", "contingency") or options is None:
         return options
     key = fields(kind)[0].name
     given = dict(options) if isinstance(options, Mapping) else {key: options}
     named = given.get(key)
-    if kind is Histogram and isinstance(named, str):
+    if kind.word == "histogram" and isinstance(named, str):
         return {**given, **parse_level(named)}
-    if kind is Contingency:
+    if kind.word == "contingency":
         listed = named.split(",") if isinstance(named, str) else named
         if isinstance(listed, list | tuple):
             given[key] = [parse_level(each) if isinstance(each, str) else each for each in listed]
@@ -144,9 +143,21 @@ def _levels(kind: type[Question], options: Any) -> Any:
 
 def _kind(word: object) -> type[Question]:
     meant = _OTHER_WORDS.get(word, word) if isinstance(word, str) else word
-    if not isinstance(meant, str) or meant not in KINDS:
-        words = [*KINDS, *_OTHER_WORDS]
+    if not isinstance(meant, str) or meant not in WORDS:
+        words = [*WORDS, *_OTHER_WORDS]
         raise UsageError(
             "unknown question", came=excerpt(word), allowed=", ".join(words), fix=nearest(str(word), words)
         )
-    return KINDS[meant]
+    return Count if meant == Count.word else _other_kinds()[meant]
+
+
+@cache
+def _other_kinds() -> Mapping[str, type[Question]]:
+    """Every kind but counts, by its word; a process that only counts loads none of them."""
+    from shoal.query.questions.moments import Mean, Ratio, Sum, Variance
+    from shoal.query.questions.person import ValueOf
+    from shoal.query.questions.quantile import Bounds, Quantile
+    from shoal.query.questions.tables import Contingency, Histogram
+
+    kinds = (Sum, Mean, Variance, Ratio, Quantile, Bounds, Histogram, Contingency, ValueOf, Workload)
+    return {kind.word: kind for kind in kinds}
