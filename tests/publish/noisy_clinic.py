@@ -24,12 +24,15 @@ KINDS: dict[str, tuple[str, dict[str, object]]] = {
     "counts-first": (COUNTS % "every: pairs, adapt: {rounds: 1}", {"neighbours": "replace_one"}),
     "counts-share": (COUNTS % "every: pairs, adapt: {rounds: 1, share: 0.2}", {}),
     "counts-target": (COUNTS % "workload: [[age, sex]], adapt: {rounds: 1, width: 2, target: age}", {}),
+    "counts-singles": (COUNTS % "every: pairs, cells: declared, singles: 0.2", {}),
+    "counts-first-singles": (COUNTS % "workload: [[age, sex]], adapt: {rounds: 1}, cells: declared, singles: 0.1", {}),
     "counts-beside-rows": (ROWS % "counts: pairs", {}),
     "counts-beside-views": (ROWS % "views: pairs, counts: {every: singles, share: 0.3}", {"release.epsilon": 3}),
     "synthetic": (
         SYNTHETIC % ("csv", "noisy", "{sex: m, diag: rare}"),
         {"attributes.age.provenance": "profiled", "release.views": {"every": "pairs", "cells": "merged"}},
     ),
+    "synthetic-singles": (SYNTHETIC % ("csv", "noisy", ""), {"release.epsilon": "0.05", "release.delta": "1e-4"}),
     "synthetic-parquet": (SYNTHETIC % ("parquet", "300", "{age: [0, 15], diag: rare}"), {}),
 }
 """The release block of each kind, and what it changes in the policy."""

@@ -146,6 +146,16 @@ def test_a_setting_for_another_number_of_steps_is_refused():
         NoisyCounts(setting("fixed"), CELLS, (("a", "b"), ("a", "c"), ("a", "d")))
 
 
+def test_attributes_are_counted_by_themselves_beside_declared_cells():
+    own = setting("fixed")
+    found = NoisyCounts(own, CELLS, PAIRS, merged=False).measure(opened(people(300)), Script())  # type: ignore[arg-type]
+    assert [each.attributes for each in found.tables] == [*((name,) for name in NAMES), *PAIRS]
+    assert [each.sigma for each in found.tables] == [own.single_sigma] * 3 + [own.tables[0][1]] * 3
+    assert {int(each.values.sum()) for each in found.tables} == {300}
+    with pytest.raises(ParameterError, match="by itself twice"):
+        NoisyCounts(own, CELLS, ((NAMES[0],), *PAIRS[1:]), merged=False)
+
+
 def test_groups_before_the_rounds_are_those_of_the_setting(monkeypatch):
     monkeypatch.setattr(noisy_counts, "ModelFit", Independent)
     own = setting("rounds", singles=0, first=3, candidates=1, tables=1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
 from shoal.errors import PolicyError
@@ -12,8 +14,8 @@ from shoal.publish.verify.lock import policy_of_lock
 BASE = {"version": 1, "dataset": "people", "unit": "row", "neighbours": "add_remove"}
 
 
-def cells(values=6, columns=4, unit=BASE["unit"], **release):
-    """The word for columns of so many values each."""
+def counted(values=6, columns=4, unit=BASE["unit"], **release):
+    """The tables of counts for columns of so many values each, with every default written out."""
     column = {"role": "quasi", "type": "integer", "domain": [0, values - 1], "missing": "refuse"}
     attributes = {f"c{number}": column for number in range(columns)}
     if unit != "row":
@@ -22,19 +24,25 @@ def cells(values=6, columns=4, unit=BASE["unit"], **release):
     found = Policy.of({**BASE, "unit": unit, "attributes": attributes, "release": asked}).release
     assert found is not None
     assert found.noisy_counts is not None
-    return found.noisy_counts.cells
+    return found.noisy_counts
+
+
+PEOPLE = {"column": "who", "max_rows": 3}
 
 
 @pytest.mark.parametrize(
     ("asked", "word"),
     [
         ({}, "declared"),
-        ({"values": 30}, "declared"),
+        ({"values": 31}, "declared"),
         ({"values": 32}, "merged"),  # more than a thousand cells in a table
-        ({"values": 30, "epsilon": "0.3"}, "merged"),  # 900 cells, 6 tables: 33 records of noise in each, 23,600 in all
-        ({"values": 20, "epsilon": "0.3"}, "merged"),
-        ({"values": 18, "epsilon": "0.3"}, "declared"),
-        ({"values": 18, "epsilon": "0.3", "unit": {"column": "who", "max_rows": 3}}, "merged"),
+        (
+            {"values": 30, "epsilon": "0.1"},
+            "declared",
+        ),  # 900 cells, 6 tables: 93 records of noise in each, 67,000 in all
+        ({"values": 30, "epsilon": "0.06"}, "merged"),
+        ({"values": 25, "epsilon": "0.06"}, "declared"),
+        ({"values": 25, "epsilon": "0.06", "unit": PEOPLE}, "merged"),
         ({"views": {"workload": [["c0", "c1", "c2"], ["c3"]]}}, "declared"),
         ({"views": {"workload": [["c0", "c1"], ["c2"]]}}, "merged"),  # c3 is in no table
         ({"values": 13, "views": "triples"}, "merged"),  # 2,197 cells
@@ -49,7 +57,47 @@ def cells(values=6, columns=4, unit=BASE["unit"], **release):
     ],
 )
 def test_the_word(asked, word):
-    assert cells(**asked) == word
+    assert counted(**asked).cells == word
+
+
+@pytest.mark.parametrize(
+    ("asked", "part"),
+    [
+        ({"values": 20}, None),  # 400 cells of a noise of 10: about 3,300 records
+        ({"values": 22}, "3/20"),
+        ({"values": 20, "epsilon": "0.5"}, "3/20"),
+        ({"values": 20, "epsilon": "0.3"}, "3/10"),  # 10,200 records
+        ({"values": 32}, None),  # merged cells: the tables of single attributes that these need
+        ({"values": 20, "epsilon": "0.3", "views": {"every": "pairs", "adapt": {}}}, "3/10"),
+        ({"values": 20, "epsilon": "0.3", "views": {"every": "pairs", "cells": "declared"}}, None),  # as it is said
+        ({"values": 20, "epsilon": "0.3", "views": {"every": "pairs", "singles": "0.1"}}, "1/10"),
+        (
+            {"values": 20, "epsilon": "0.1", "views": {"workload": [["c0"], ["c1"], ["c2", "c3"]]}},
+            None,
+        ),  # some are there
+        ({"views": {"choose": {}}}, None),
+        ({"views": {"choose": {}, "singles": "0.4"}}, "2/5"),
+        ({"method": "safe-k", "views": {"show": "counts", "every": "pairs"}}, None),
+        ({"method": "safe-k", "views": {"show": "counts", "every": "pairs", "singles": "0.1"}}, "1/10"),
+    ],
+)
+def test_the_part_of_tables_of_single_attributes(asked, part):
+    assert counted(**asked).singles == (None if part is None else Fraction(part))
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"views": {"every": "singles", "singles": "0.1"}}, "beside tables of one attribute"),
+        ({"views": {"workload": [["c0"], ["c1", "c2", "c3"]], "singles": "0.1"}}, "beside tables of one attribute"),
+        ({"views": {"every": "pairs", "singles": "0.5"}}, "above 0 and below 1/2"),
+        ({"views": {"every": "pairs", "singles": 0}}, "above 0 and below 1/2"),
+        ({"method": "safe-k", "views": {"every": "pairs", "singles": "0.1"}}, "only views that show counts have it"),
+    ],
+)
+def test_a_part_that_cannot_be(asked, said):
+    with pytest.raises(PolicyError, match=said):
+        counted(**asked)
 
 
 def told(rows, values=6, **release):
@@ -61,16 +109,16 @@ def told(rows, values=6, **release):
 
 
 def test_whoever_knows_the_number_of_rows_is_told_which_cells_are_nearer():
-    """400 cells of a noise of 10 records add up to about 3,300, which 2,600 rows balance."""
-    assert "below about 2,600 rows `cells: merged` comes nearer" in told(None, 20)
-    assert told(2_700, 20) is None
-    assert "add `views: {every: pairs, cells: merged}`" in told(2_500, 20)
+    """400 cells of a noise of 10 records add up to about 3,300: five for each of 660 rows."""
+    assert "below about 660 rows `cells: merged` comes nearer" in told(None, 20)
+    assert told(670, 20) is None
+    assert "add `views: {every: pairs, cells: merged}`" in told(640, 20)
     assert "add `cells: merged` to `views`" in told(
-        2_500, 20, views={"workload": [["c0", "c1"], ["c2", "c3"]]}, epsilon="0.5"
+        640, 20, views={"workload": [["c0", "c1"], ["c2", "c3"]]}, epsilon="0.5"
     )
-    assert "from about 8,100 rows on `cells: declared` comes nearer" in told(None, 20, epsilon="0.3")
-    assert told(8_000, 20, epsilon="0.3") is None
-    assert "cells: declared}" in told(9_000, 20, epsilon="0.3")
+    assert "from about 21,000 rows on `cells: declared` comes nearer" in told(None, 30, epsilon="0.06")
+    assert told(20_000, 30, epsilon="0.06") is None
+    assert "add `views: {every: pairs, cells: declared, singles: 0.3}`" in told(23_000, 30, epsilon="0.06")
 
 
 @pytest.mark.parametrize(
@@ -92,6 +140,10 @@ def test_a_lock_says_it():
     release = {"method": "synthetic", "epsilon": "1", "delta": "1e-6"}
     policy = Policy.of({**BASE, "attributes": dict.fromkeys("abc", column), "release": release})
     assert 'cells: "declared"' in policy.lock().text
+    assert "singles" not in policy.lock().text
+    noisy = Policy.of({**BASE, "attributes": dict.fromkeys("abc", column), "release": {**release, "epsilon": "0.01"}})
+    assert 'singles: "0.3"' in noisy.lock().text
+    assert policy_of_lock(noisy.lock().text).lock() == noisy.lock()
 
 
 @pytest.mark.parametrize(

@@ -139,6 +139,17 @@ SUBTLE = {
     "a chosen table in the place of a named one": ("counts-first", exchanged_columns, "count-tables"),
     "a chosen table without the target": ("counts-target", without_the_target, "count-tables"),
     "more candidates than hold the target": ("counts-target", put("noise", "candidates", value=2), "noise"),
+    "tables of single attributes that are not said": ("counts-singles", put("noise", "singles", value=0), "noise"),
+    "tables of single attributes that the plan does not have": (
+        "counts-declared",
+        lambda _, c: c["noise"].update(singles=3, single_sigma=c["noise"]["tables"][0][1]),
+        "noise",
+    ),
+    "less noise in tables of single attributes": (
+        "counts-singles",
+        put("noise", "single_sigma", value="1"),
+        "noise-parts",
+    ),
     "a null that should be absent": ("counts", put("noise", "first", value=None), "keys"),
     "a score that is no whole number": (
         "counts-chosen",

@@ -80,14 +80,17 @@ class NoisyCounts:
                 "the groups are not made of the counted attributes, each named once",
                 came=", ".join(each.name for each in self.cells),
             )
-        singles = len(self.cells) if counts_singles(setting.kind, self.cells, self.first, merged=self.merged) else 0
-        if singles != setting.singles:
+        needed = counts_singles(setting.kind, self.cells, self.first, merged=self.merged)
+        counted = 0 if setting.single_sigma is None else len(self.cells)
+        if setting.singles != counted or (needed and not counted):
             raise PreconditionError(
                 "noisy-tables",
                 "another number of attributes is counted than the noise was solved for",
-                came=singles,
+                came=len(self.cells) if needed else counted,
                 allowed=str(setting.singles),
             )
+        if setting.singles and any(len(group) == 1 for group in every):
+            raise ParameterError("an attribute is counted by itself twice", allowed="groups of two attributes or more")
         first = 0 if setting.first is None else setting.first[0]
         if len(self.first) != first or (first and len({frozenset(group) for group in every}) != len(every)):
             raise PreconditionError(
@@ -265,7 +268,7 @@ class NoisyCounts:
 
 
 def counts_singles(kind: str, cells: Sequence[AttributeCells], first: Sequence[Group], *, merged: bool) -> bool:
-    """Whether attributes are counted by themselves first: to merge cells, or because no table is sure to hold each of them."""
+    """Whether attributes must be counted by themselves first: to merge cells, or because not each is sure to be in a table."""
     return merged or (
         kind != "fixed" and not {name for group in first for name in group}.issuperset(each.name for each in cells)
     )

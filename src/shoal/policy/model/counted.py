@@ -1,14 +1,15 @@
 """In which cells the tables of a synthetic release are counted where the policy does not say: domains and promise alone decide.
 
-Counting declared cells spends nothing on tables of single attributes, and tells every cell apart. It is the nearer choice
-wherever noise does not drown the tables; where it may, cells are merged. How many rows there are is not known here; who plans
-with a number of rows is told which cells it speaks for.
+Declared cells tell every value apart, and merged ones have less noise together. Where noise is large, tables of single attributes
+are counted beside them for a part of the precision. How many rows there are is not known here; who plans with a number of rows
+is told which cells it speaks for. The numbers were measured (decision 0020).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 from shoal.data.cells import MOST_COUNTED, cells_of
 from shoal.data.schema import Attribute
@@ -16,24 +17,29 @@ from shoal.errors import PolicyError
 from shoal.guarantee.unit import Unit
 from shoal.policy.model.release import ReleaseModel, ViewsModel
 
-MOST_NOISE = 10_000
-"""Records to which the noise of all cells of one table may add up on average: a table of so many records is about half noise."""
+MOST_NOISE = 100_000
+"""Records to which the noise of all cells of one table of declared cells may add up on average."""
 MOST_CELLS_EACH = 1_000
 """Cells that a table may have on average: about as many as merged ones have at most."""
-
-
-MOST_NOISE_OF_ROWS = 1.25
-"""The same per row, where the number of rows is known: measured on Adult, FARS and 2,400 visits."""
+SINGLES = ((10_000, Fraction(3, 10)), (3_500, Fraction(3, 20)))
+"""From which noise on tables of single attributes are counted beside declared cells, and for which part of the precision."""
+MOST_NOISE_OF_ROWS = 5.0
+"""The noise per row up to which declared cells are nearer, where the number of rows is known."""
 
 
 def settle_cells(release: ReleaseModel, published: Sequence[Attribute], unit: Unit) -> ReleaseModel:
-    """The release with `cells` written out, for a synthetic table from tables that are named in advance; else as it is."""
+    """The release with `cells` and `singles` written out, where a synthetic table is drawn from tables named in advance."""
     views = _views_without_cells(release)
     if views is None:
         return release
     noise = _noise_of_declared(release, views, published, unit)
-    word = "declared" if noise is not None and noise <= MOST_NOISE else "merged"
-    return release.model_copy(update={"views": views.model_copy(update={"cells": word})})
+    is_declared = noise is not None and noise <= MOST_NOISE
+    update: dict[str, object] = {"cells": "declared" if is_declared else "merged"}
+    names = [attribute.name for attribute in published]
+    wide = all(len(group) > 1 for group in views.first_groups(names) or views.candidates(names, counts=True))
+    if noise is not None and is_declared and wide and views.singles is None:
+        update["singles"] = next((part for least, part in SINGLES if noise >= least), None)
+    return release.model_copy(update={"views": views.model_copy(update=update)})
 
 
 def cells_for_rows(asked: ReleaseModel, published: Sequence[Attribute], unit: Unit, rows: int | None) -> str | None:
@@ -49,7 +55,8 @@ def cells_for_rows(asked: ReleaseModel, published: Sequence[Attribute], unit: Un
         return f"The table is made from {taken} cells; {where} `cells: {other}` comes nearer to the originals."
     if (rows >= least) == (taken == "declared"):
         return None
-    add = f"`views: {{every: pairs, cells: {other}}}`" if asked.views is None else f"`cells: {other}` to `views`"
+    own = f"cells: {other}" + ", singles: 0.3" * (other == "declared" and asked.views is None)
+    add = f"`views: {{every: pairs, {own}}}`" if asked.views is None else f"`{own}` to `views`"
     return (
         f"For {rows:,} rows a table made from {other} cells comes nearer to the originals "
         f"(so it is {where}): add {add}."

@@ -386,7 +386,7 @@ def free_choice(path: tuple[str | int, ...], asked: GroupsModel) -> Iterator[Pro
 def _of_counts_alone(views: ViewsModel) -> Iterator[Problem]:
     """What belongs to noisy counts is not said of sampled rows, and a choice of views of rows has its price and number."""
     fix = "say show: counts, or leave it out"
-    for key in ("adapt", "cells"):
+    for key in ("adapt", "cells", "singles"):
         if getattr(views, key) is not None:
             yield Problem(("release", "views", key), "only views that show counts have it", None, "show: counts", fix)
     for key in ("epsilon", "count") if views.choose is not None else ():

@@ -319,7 +319,13 @@ class GroupsModel(PolicyPart):
         default=None,
         description="Noisy counts alone: `merged`, small cells are put together (the tables of single attributes are published "
         "too, and decide it), or `declared`, cells as the policy declares them. When left out `merged`; for a synthetic table "
-        "from tables that are not chosen `declared`, unless domains and promise let noise drown such tables.",
+        "from tables that are not chosen `declared`, unless their tables have too many cells or too much noise.",
+    )
+    singles: ChosenShare | None = Field(
+        default=None,
+        description="Noisy counts alone: the part of the precision that goes to a table of each attribute by itself, beside "
+        "tables of several. When left out, three tenths where such tables are needed (to merge cells, or where tables are "
+        "chosen), else there are none; for a synthetic table whose cells the policy leaves open, domains and promise decide.",
     )
 
     @classmethod
@@ -348,6 +354,14 @@ class GroupsModel(PolicyPart):
                 "`adapt` beside tables of one attribute",
                 "beside tables of two attributes or more",
                 "leave them out: attributes that stand in no such table are counted by themselves first",
+            )
+        if self.singles is not None and (
+            self.every == "singles" or any(len(group) == 1 for _, groups in self.named_groups for group in groups)
+        ):
+            raise refusal(
+                "`singles` beside tables of one attribute",
+                "beside tables of two attributes or more",
+                "leave them out: `singles` counts every attribute by itself",
             )
         if self.adapt is not None and self.adapt.target is not None and not (self.every or self.workload):
             raise refusal(

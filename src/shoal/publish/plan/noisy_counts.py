@@ -21,6 +21,7 @@ from shoal.guarantee.compose import compose, composed_within
 from shoal.guarantee.differential import ApproxDP
 from shoal.guarantee.noisy_counts import (
     ROUNDS_SHARE,
+    SINGLES_SHARE,
     CountsKind,
     CountsSetting,
     composition_theorems,
@@ -511,6 +512,8 @@ class CountedTables:
     """The groups that are counted before others are chosen in rounds."""
     rounds_share: Fraction = ROUNDS_SHARE
     """The part of the precision that rounds take where groups are counted before them."""
+    singles_share: Fraction | None = None
+    """The part of the precision that attributes by themselves take, where the policy says it: then they are always counted."""
 
     @classmethod
     def of(cls, policy: Policy, release: ReleaseModel, asked: GroupsModel) -> CountedTables:
@@ -530,7 +533,7 @@ class CountedTables:
         else:
             wide = tuple(group for group in groups if len(group) > 1)
             merged = merged and bool(wide)  # a table of one attribute is counted in its cells, once
-            groups = wide if merged else groups
+            groups = wide if merged or asked.singles else groups
             numbers = (len(groups),)
         named = {name for group in (*first, *every) for name in group}
         if taken := sorted(named.intersection(NUMBERS)):
@@ -540,7 +543,7 @@ class CountedTables:
                 fix="give the column another name in the file and in the policy, or leave it out of the tables",
             )
         if release.method == "synthetic":
-            named = named if not merged else set(published)
+            named = named if not (merged or asked.singles) else set(published)
             _refuse_uncounted(published, named)
         levels = release.cell_levels
         cells = tuple(
@@ -548,12 +551,13 @@ class CountedTables:
             for attribute in policy.schema.published
             if attribute.name in named
         )
-        return cls(policy, kind, cells, groups, merged, numbers, first, share)
+        return cls(policy, kind, cells, groups, merged, numbers, first, share, asked.singles)
 
     @property
     def singles(self) -> int:
         """How many attributes are counted by themselves before the tables are."""
-        return len(self.cells) if counts_singles(self.kind, self.cells, self.first, merged=self.merged) else 0
+        needed = counts_singles(self.kind, self.cells, self.first, merged=self.merged)
+        return len(self.cells) if needed or self.singles_share else 0
 
     def solve(self, epsilon: Fraction, delta: Fraction, others: Sequence[tuple[Guarantee, int]] = ()) -> CountsSetting:
         """The least noise with which all of it keeps (epsilon, delta), with others beside it."""
@@ -568,6 +572,7 @@ class CountedTables:
             candidates=0 if self.kind == "fixed" else len(self.groups),
             others=others,
             rounds_share=self.rounds_share,
+            singles_share=self.singles_share or SINGLES_SHARE,
         )
 
     def refuse_large(self) -> None:

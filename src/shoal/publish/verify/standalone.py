@@ -1378,6 +1378,7 @@ COUNT_TABLES = {
     "choose": Known({"count": FROM_ONE, "width": OneOf(2, 3)}),
     "adapt": Known({"rounds": FROM_ONE, "width": OneOf(2, 3), "target": str, "share": EXACT_NUMBER}),
     "cells": OneOf("merged", "declared"),
+    "singles": EXACT_NUMBER,
 }
 COUNT_VIEWS = Known({**COUNT_TABLES, "show": OneOf("counts")})
 PAID_RECODING = {"epsilon": EXACT_NUMBER, "finest": LEVELS, "coarsest": LEVELS}
@@ -1557,7 +1558,7 @@ def _misplaced(release: dict[str, Any]) -> Optional[str]:
     """What is said of rows where counts are shown, or of counts where rows are, in words that name the key."""
     views, method = release.get("views") or {}, release["method"]
     shows_counts = views.get("show") == "counts"
-    of_rows, of_counts = ("k", "sampling", "bound", "counts", "total"), ("adapt", "cells")
+    of_rows, of_counts = ("k", "sampling", "bound", "counts", "total"), ("adapt", "cells", "singles")
     if method == "synthetic" or shows_counts:
         wrong = [name for name in of_rows if name in release]
         needed = [name for name, held in (("show", views), ("cells", views)) if name not in held]
@@ -4844,7 +4845,7 @@ class CountedGroups(NamedTuple):
 
 
 def counted_groups(plan: CountsPlan) -> CountedGroups:
-    """The tables of a locked plan. Where cells are merged, tables of one attribute are those that come first."""
+    """The tables of a locked plan. Where cells are merged, or `singles` is locked, tables of one attribute come first."""
     named = plan.asked.get("groups") or plan.asked.get("workload")
     if named is None and plan.asked.get("every") is not None:
         width = ["singles", "pairs", "triples"].index(plan.asked["every"]) + 1
@@ -4862,10 +4863,11 @@ def counted_groups(plan: CountsPlan) -> CountedGroups:
     wide = [group for group in every if len(group) > 1]
     merged = plan.asked["cells"] == "merged" and (bool(wide) or plan.kind != "fixed")
     attributes = {name for group in [*first, *every] for name in group}
-    attributes = plan.published if merged and plan.is_synthetic else attributes
-    groups = wide if merged and plan.kind == "fixed" else every
+    alone = merged or plan.asked.get("singles") is not None
+    attributes = plan.published if alone and plan.is_synthetic else attributes
+    groups = wide if alone and plan.kind == "fixed" else every
     held = {name for group in first for name in group} >= attributes
-    return CountedGroups(attributes, merged or (plan.kind != "fixed" and not held), merged, groups, first)
+    return CountedGroups(attributes, alone or (plan.kind != "fixed" and not held), merged, groups, first)
 
 
 def _groups_of(plan: CountsPlan, widths: Iterable[int]) -> list[tuple[str, ...]]:
