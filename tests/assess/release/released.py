@@ -109,6 +109,7 @@ def add_counts(
     singles: int = 0,
     first: int = 0,
     kind: str = "fixed",
+    merged: bool = True,
     method: str = "noisy-counts",
 ) -> Path:
     """Tables of noisy counts, put into a folder that holds rows already or nothing; a table is its rules and what it shows."""
@@ -141,7 +142,9 @@ def add_counts(
             "attributes:\n" + "".join(f"  {name}:\n    missing: error\n" for name in names)
         )
         (folder / "certificate.json").write_text(json.dumps({"format": 1, "samples": [], "tables": []}))
-    noise: dict[str, Any] = {"singles": singles, "kind": kind} | ({"first": [first, "1"]} if first else {})
+    noise: dict[str, Any] = {"singles": singles, "kind": kind, "merged": merged} | (
+        {"first": [first, "1"]} if first else {}
+    )
     return reseal(folder, method=method, counts=entries, noise=noise)
 
 

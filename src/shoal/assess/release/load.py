@@ -395,8 +395,10 @@ def _counts(sealed: SealedFolder, plan: LockedDomains, cache: dict[Any, Meaning]
         )
     found = []
     for number, entry in enumerate(entries):
-        # Tables of one stage were fixed together, before any of them was measured.
-        stage = 0 if number < singles else 1
+        # Tables of one stage were fixed together, before any of them was measured. Where cells are declared, those that the
+        # plan names were fixed with those of single attributes.
+        is_named = kind == "fixed" or number < singles + first
+        stage = 0 if number < singles or (is_named and noise["merged"] is False) else 1
         if kind == "rounds" and number >= singles + first:
             stage += number - singles - first + (first > 0)
         is_chosen = kind != "fixed" and number >= singles + first

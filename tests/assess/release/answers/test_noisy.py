@@ -39,8 +39,8 @@ def noised(tables, rng, sigma=SIGMA):
     return {name: (rules, true + discrete_gaussian(sigma, true.shape, rng)) for name, (rules, true) in tables.items()}
 
 
-def release(folder, rng, *, stated=SIGMA, drawn=SIGMA, singles=3, first=0, kind="fixed"):
-    return add_counts(folder, noised(counted(), rng, drawn), str(stated), singles=singles, first=first, kind=kind)
+def release(folder, rng, *, stated=SIGMA, drawn=SIGMA, **other):
+    return add_counts(folder, noised(counted(), rng, drawn), str(stated), **{"singles": 3, **other})
 
 
 def replaced(loaded, rng, sigma=SIGMA):
@@ -80,10 +80,12 @@ RUNS, LEVEL = 60, 0.8
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("singles", "kind"), [(3, "fixed"), (0, "fixed"), (3, "rounds")])
-def test_intervals_hold_the_truth_as_often_as_they_say(tmp_path, singles, kind, effort):
+@pytest.mark.parametrize(
+    "how", [{}, {"merged": False}, {"singles": 0}, {"kind": "rounds"}], ids=["merged", "declared", "pairs", "rounds"]
+)
+def test_intervals_hold_the_truth_as_often_as_they_say(tmp_path, how, effort):
     rng = np.random.default_rng(1)
-    loaded = load(release(tmp_path / "r", rng, singles=singles, kind=kind))
+    loaded = load(release(tmp_path / "r", rng, **how))
     runs = RUNS * effort
     for name, many in misses(loaded, rng, runs, LEVEL).items():
         assert binom.sf(many - 1, runs, 1 - LEVEL) > 1e-4, name
@@ -112,6 +114,20 @@ def test_the_answer_says_what_it_comes_from(tmp_path):
     assert (wide.view, wide.published.all(), wide.covered.any()) == ("a1-a2", True, False)
     assert "noisy" in wide.method
     assert loaded.records in pair.words()
+
+
+@pytest.mark.parametrize(
+    ("how", "together"),
+    [({}, False), ({"merged": False}, True), ({"merged": False, "kind": "once"}, False), ({"first": 3, "kind": "rounds"}, False),
+     ({"first": 3, "kind": "rounds", "merged": False}, True)],
+    ids=["merged", "declared", "chosen", "merged before rounds", "declared before rounds"],
+)  # fmt: skip
+def test_tables_that_are_fixed_before_anything_is_measured_answer_together(tmp_path, how, together):
+    """Three single tables and three pairs: how cells were merged, or which tables were chosen, may depend on the first."""
+    loaded = load(release(tmp_path / "r", np.random.default_rng(3), **how))
+    assert {table.stage for table in loaded.counts} == ({0} if together else {0, 1})
+    one = loaded.count({"a0": "v01"})
+    assert one.source == ("a0 and 5 other tables" if together else "a0 and 2 other tables")
 
 
 def test_a_total_that_other_tables_know_helps_a_broad_condition(tmp_path):
