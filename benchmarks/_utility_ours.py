@@ -39,6 +39,7 @@ CANDIDATES: dict[str, dict] = {
     "synthetic, all pairs and chosen triples of the target": {"method": "synthetic", "views": CHOSEN},
     "synthetic, pairs and triples of the target": {"method": "synthetic", "views": {"workload": TARGET}},
     "synthetic, default": {"method": "synthetic"},
+    "synthetic, favouring associations": {"method": "synthetic", "synthetic": {"favour": "associations"}},
 }
 """The keys of the release; epsilon and delta are added."""
 

@@ -48,7 +48,8 @@ PEER_METHODS = ("smartnoise-mst", "opendp-aim2", "opendp-aim2small", "opendp-aim
 BASELINES = ("originals", "Gaussian, all pairs")
 EPSILONS, DELTAS = ("0.1", "0.3", "1", "3", "10"), ("1e-6", "1e-9")
 SHOWN = (
-    "tv1", "tv2", "tv2_worst", "tv3", "tv3_worst", "range", "association", "association_beyond_chance", "auc", "cpu", "megabytes",
+    "tv1", "tv2", "tv2_worst", "tv3", "tv3_worst", "range", "association", "association_beyond_chance", "correlation", "auc",
+    "cpu", "megabytes",
 )  # fmt: skip
 SINGLE_THREAD = {
     "OMP_NUM_THREADS": "1",

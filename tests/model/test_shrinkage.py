@@ -12,7 +12,7 @@ from shoal.model import evidence
 from shoal.model.divisions import atoms_of
 from shoal.model.evidence import Collection, settle_margins, settle_tables
 from shoal.model.fit import fit
-from shoal.model.shrinkage import MOST_WIDENED, lost_spread
+from shoal.model.shrinkage import MOST_WIDENED, lost_spread, unknown_spread, with_chance
 from tests.model.tables import axes, chain, distance, measured, pairs
 
 SIGMA = 30.0
@@ -115,3 +115,59 @@ def test_margins_and_forbidden_entries_stay(monkeypatch):
             assert settled[pair].sum(1 - place) == pytest.approx(margins[axis], rel=1e-4, abs=1e-3)
         assert (settled[pair] >= 0).all()
     assert settled[0, 1][1, 2] == 0.0
+
+
+# --- rows that favour associations --------------------------------------------------------------------------------------
+
+
+def test_what_is_unknown_is_at_most_what_chance_adds():
+    expected = np.array([[0.0, 0.5], [4.0, 100.0]])
+    assert unknown_spread(np.full((2, 2), 2.0), expected) == pytest.approx(1 + 0.5 + 0.02)
+    assert unknown_spread(np.zeros((2, 2)), expected) == 0.0
+
+
+def test_a_table_that_is_known_stays_and_empty_entries_stay_empty():
+    table = np.array([[30.0, 10.0], [0.0, 60.0]])
+    assert with_chance(table, 0.0) == pytest.approx(table)
+    wider = with_chance(table, 50.0)
+    assert wider[1, 0] == 0.0
+    assert wider[0, 0] > 30.0
+
+
+def in_rows(model, rows, pair, sizes, **favour):
+    """Cramer's V of a pair in rows that are drawn from a model."""
+    codes = model.draw(rows, Source.seeded(5), **favour)
+    found = np.zeros([sizes[axis] for axis in pair])
+    np.add.at(found, tuple(codes[:, axis] for axis in pair), 1.0)
+    return association(found + 1e-9)
+
+
+@pytest.mark.slow
+def test_rows_that_favour_associations_have_those_of_real_rows():
+    """2,000 rows with noise of 25: three columns in a chain and one that is independent, whose V is chance alone."""
+    chance, sizes = np.random.default_rng(4), (9, 8, 7, 10)
+    share = chain(sizes[:3], total=1.0)
+    flat = chance.choice(share.size, 2_000, p=share.ravel() / share.sum())
+    rows = np.stack([*np.unravel_index(flat, share.shape), chance.integers(0, 10, 2_000)], axis=1)
+    joint = np.zeros(sizes)
+    np.add.at(joint, tuple(rows.T), 1.0)
+    model = fit(axes(sizes), measured(joint, *pairs(4), sigma=25.0, seed=3), source=Source.seeded(1))
+    far = {"counts": [], "associations": []}
+    for pair in pairs(4):
+        truth = joint.sum(tuple(axis for axis in range(4) if axis not in pair))
+        for favour, errors in far.items():
+            errors.append(in_rows(model, 2_000, pair, sizes, favour=favour) - association(truth + 1e-9))
+    assert np.mean(far["counts"]) < -0.02  # too small
+    assert np.abs(far["associations"]).mean() < 0.75 * np.abs(far["counts"]).mean()
+
+
+def test_no_row_that_favours_associations_lies_in_a_forbidden_box():
+    joint = chain((5, 6, 4))
+    joint[1, 2] = 0.0
+    box = (np.arange(5) == 1, np.arange(6) == 2, None)
+    model = fit(
+        axes(joint.shape), measured(joint, *pairs(3), (0, 1, 2), sigma=10.0), source=Source.seeded(1), forbidden=[box]
+    )
+    codes = model.draw(3_000, Source.seeded(2), favour="associations")
+    assert len(codes) == 3_000
+    assert not ((codes[:, 0] == 1) & (codes[:, 1] == 2)).any()

@@ -33,6 +33,10 @@ KINDS: dict[str, tuple[str, dict[str, object]]] = {
         {"attributes.age.provenance": "profiled", "release.views": {"every": "pairs", "cells": "merged"}},
     ),
     "synthetic-singles": (SYNTHETIC % ("csv", "noisy", ""), {"release.epsilon": "0.05", "release.delta": "1e-4"}),
+    "synthetic-associations": (
+        SYNTHETIC % ("csv", "noisy", "{sex: m, diag: rare}"),
+        {"release.synthetic.favour": "associations"},
+    ),
     "synthetic-parquet": (SYNTHETIC % ("parquet", "300", "{age: [0, 15], diag: rare}"), {}),
 }
 """The release block of each kind, and what it changes in the policy."""

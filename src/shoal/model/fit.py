@@ -15,8 +15,9 @@ All of it is a function of published numbers and of random bits, so it costs no 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 
@@ -28,8 +29,10 @@ from shoal.model.evidence import TINY, Blocks, Collection, Evidence, rake, settl
 from shoal.model.measurement import Axis, Box, Floats, Ints, Mask, Measurement, check_input, check_size
 from shoal.model.mixture import Mixture, TargetTable, fit_mixture, normal
 from shoal.model.paths import implied_pairs
+from shoal.model.shrinkage import unknown_spread, with_chance
 from shoal.progress import Stage, report_progress, silent
 
+Favour = Literal["counts", "associations"]
 LEAST_VARIANCE = 1.0
 """A mixture is fitted to no entry more precisely than to one record; the tables are settled by what was measured afterwards."""
 PULL = 0.2
@@ -60,6 +63,8 @@ class FittedModel:
     mixture: Mixture = field(repr=False)
     settled: Mapping[Blocks, Floats] = field(repr=False)
     """The tables of measured sets, in atoms."""
+    unknown: Mapping[Blocks, float] = field(repr=False)
+    """For each measured pair how much larger the chi-square of the true counts is than that of the settled ones, on average."""
 
     def table(self, axes: Sequence[int], bins: Sequence[Ints] | None = None) -> Floats:
         """Give the expected counts of some attributes together, in cells or in the bins that are given for each.
@@ -114,8 +119,11 @@ class FittedModel:
             return None
         return inside_of(self.atoms, box, axes)
 
-    def draw(self, rows: int, source: Source, stage: Stage = silent) -> Ints:
+    def draw(self, rows: int, source: Source, stage: Stage = silent, *, favour: Favour = "counts") -> Ints:
         """Draw rows: for each attribute the number of a cell. Their tables are those of the model, up to rounding.
+
+        Settled tables are as near to the true counts as can be, and associations in them are smaller than in the true ones.
+        Rows that favour `associations` follow tables that deviate from independence as much as true ones do on average.
 
         Rows are those of the maximum entropy that the tables of all pairs, and measured ones of more attributes, allow (`gibbs`),
         which begins with rows of the mixture; then single values are changed as long as that brings these tables nearer to the
@@ -125,7 +133,21 @@ class FittedModel:
 
         Raises     ParameterError for fewer than no rows; UsageError where forbidden boxes leave no row.
         """
-        return draw_rows(self, rows, source, stage)
+        return draw_rows(self if favour == "counts" else self.with_chance(), rows, source, stage)
+
+    def with_chance(self) -> FittedModel:
+        """Give the model with associations as large as those of the true counts, which no longer are the nearest counts."""
+        found: dict[Blocks, Floats] = {}
+        for blocks in sorted(self.settled, key=lambda key: (len(key), key)):
+            table = self.settled[blocks]
+            if len(blocks) == 2:
+                aims = [((place,), self.margins[axis]) for place, axis in enumerate(blocks)]
+                found[blocks] = rake(with_chance(table, self.unknown[blocks]), aims)
+                continue
+            parts = combinations(range(len(blocks)), len(blocks) - 1)
+            own = [(kept, found.get(tuple(blocks[place] for place in kept))) for kept in parts]
+            found[blocks] = rake(table, [(kept, aim) for kept, aim in own if aim is not None])
+        return replace(self, settled=found)
 
 
 def inside_of(atoms: Sequence[Atoms], box: Box, axes: Sequence[int]) -> Mask:
@@ -170,10 +192,15 @@ def fit(
         followed = _noise_followed(collection, other, _expected(collection, again))
     stage("making the tables agree")
     margins = settle_margins(collection, [mixture.table([axis]) * collection.total for axis in range(len(axes))])
-    settled, _ = settle_tables(collection, margins, expect, zeros, followed)
+    settled, weighed = settle_tables(collection, margins, expect, zeros, followed)
     kept = {blocks: table for blocks, table in settled.items() if len(blocks) > 1 and max(blocks) < len(axes)}
+    unknown: dict[Blocks, float] = {
+        blocks: unknown_spread(weighed[blocks][1], np.multiply.outer(table.sum(1), table.sum(0)) / table.sum())
+        for blocks, table in kept.items()
+        if len(blocks) == 2
+    }
     shares = tuple(collection.cells(axis, margins[axis]) for axis in range(len(axes)))
-    return FittedModel(axes, collection.total, forbidden, atoms, shares, tuple(margins), mixture, kept)
+    return FittedModel(axes, collection.total, forbidden, atoms, shares, tuple(margins), mixture, kept, unknown)
 
 
 def _mixture_of(

@@ -19,6 +19,10 @@ LEAST_SHARE = 0.03
 LEAST_OF_NOISE = 16.0
 """Deviations are weighed by what is expected of an entry, and by no less than so many standard deviations of its noise."""
 MOST_WIDENED = 1.5
+CHANCE_PART = 0.7
+"""The part of what chance adds to an association that rows are given; they have some of it already, being whole numbers."""
+MOST_FOR_CHANCE = 8.0
+LEAST_COUNT = 1e-9
 
 
 def shrink(values: Floats, variance: Floats | float, expected: Floats) -> tuple[Floats, Floats]:
@@ -82,6 +86,26 @@ def lost_spread(values: Floats, variance: Floats | float, expected: Floats, shru
         return 1.0
     error = float((weight**2 * (2 * noise**2 + 4 * noise * kept)).sum())
     return min(MOST_WIDENED, float(np.sqrt(1.0 + max(0.0, missing - error / missing) / here)))
+
+
+def unknown_spread(variance: Floats, expected: Floats) -> float:
+    """Give how much larger the chi-square of the true counts of a pair is than that of counts that were shrunken, on average.
+
+    It is what is unknown of each count (`variance`), in units of its expectation, and no more than chance adds to whole numbers
+    of so many records (Poisson: one).
+    """
+    there = expected > LEAST_COUNT
+    return float(np.minimum(variance[there] / expected[there], 1.0).sum())
+
+
+def with_chance(table: Floats, unknown: float) -> Floats:
+    """Give the counts of a pair with deviations from independence that are as large as those of true counts, before raking."""
+    independent = np.multiply.outer(table.sum(1), table.sum(0)) / max(float(table.sum()), LEAST_COUNT)
+    there = independent > LEAST_COUNT
+    known = float(((table - independent)[there] ** 2 / independent[there]).sum())
+    factor = min(MOST_FOR_CHANCE, float(np.sqrt(1.0 + CHANCE_PART * unknown / max(known, LEAST_COUNT))))
+    found = np.maximum(independent + factor * (table - independent), LEAST_COUNT)
+    return np.asarray(np.where(table > 0, found, 0.0))
 
 
 def project(values: Floats, variance: Floats, total: float) -> Floats:

@@ -44,7 +44,7 @@ _OURS = {key.path.rpartition(".")[2] for key in every_key() if "[]" not in key.p
 _LATER = {"adapt", "cells", "counts", "never", "rounds", "rows", "share", "synthetic"}
 _LATER |= {"label", "missing_values", "query", "sheet", "table", "treatments", "value_labels"}
 _LATER |= {"alpha", "basic", "c", "count", "criteria", "distance", "enhanced", "entropy_l", "k_map", "local", "loss"}
-_LATER |= {"population", "public", "recursive", "search", "singles", "total"}
+_LATER |= {"favour", "population", "public", "recursive", "search", "singles", "total"}
 """Keys that came after the first locks: where a person's names stand, a name like one of them is in quotes, as it always was."""
 _NAMED = ("attributes", "recoding", "crowds")
 """What holds names of a person's own."""

@@ -34,7 +34,7 @@ from shoal.guarantee.sentences import as_float
 from shoal.ledger.event import Cost
 from shoal.ledger.look import LookCount
 from shoal.policy.model.counted import cells_for_rows
-from shoal.policy.model.release import CountsModel, Group, GroupsModel, ReleaseModel
+from shoal.policy.model.release import CountsModel, FavourWord, Group, GroupsModel, ReleaseModel
 from shoal.policy.policy import Policy
 from shoal.publish.plan.base import NoiseBeside, Plan, Verification, charged_before
 from shoal.publish.plan.safe_k import ROWS_ASSUMED, SafeKPlan
@@ -77,6 +77,8 @@ class SyntheticRows:
     rows: int | None
     """None: as many as the noisy counts say."""
     never: tuple[Box, ...] = ()
+    favour: FavourWord = "counts"
+    """What the rows come nearest to."""
 
 
 @dataclass(frozen=True)
@@ -322,6 +324,7 @@ class NoisyCountsPlan(Plan):
             ]
         if self.synthetic is not None:
             many = "as many as the noisy counts say" if self.synthetic.rows is None else "as the policy declares"
+            many += "; they favour associations" * (self.synthetic.favour == "associations")
             found.append(
                 ("synthetic rows", "noisy" if self.synthetic.rows is None else f"{self.synthetic.rows:,}", many)
             )
@@ -462,7 +465,11 @@ class NoisyCountsPlan(Plan):
             "rows": None if self.rows is None else self.rows.to_json(),
             "synthetic": None
             if self.synthetic is None
-            else {"rows": self.synthetic.rows, "never": len(self.synthetic.never)},
+            else {
+                "rows": self.synthetic.rows,
+                "never": len(self.synthetic.never),
+                "favour": self.synthetic.favour,
+            },
             "unit": self.unit.to_saved(),
             "neighbours": self.policy.neighbours,
             "status": self.claims[0].status.value,
@@ -639,7 +646,7 @@ def synthetic_rows(release: ReleaseModel, cells: Sequence[AttributeCells]) -> Sy
         return None
     never = tuple(tuple(_boxes(rule, cells)) for rule in asked.never or ())
     _refuse_empty(never, cells)
-    return SyntheticRows(asked.rows if isinstance(asked.rows, int) else None, never)
+    return SyntheticRows(asked.rows if isinstance(asked.rows, int) else None, never, asked.favour or "counts")
 
 
 def _refuse_empty(never: Sequence[Box], cells: Sequence[AttributeCells]) -> None:

@@ -252,7 +252,7 @@ def draw_codes(
     )
     stage("drawing from the model")
     many = max(0, round(model.total)) if asked.rows is None else asked.rows
-    return model.draw(many, source.stream("rows"), stage)
+    return model.draw(many, source.stream("rows"), stage, favour=asked.favour)
 
 
 def _warm_up() -> None:

@@ -1459,7 +1459,13 @@ SYNTHETIC_RELEASE = {
     **COST,
     "recoding": Known({"levels": LEVELS}),
     "views": COUNT_VIEWS,
-    "synthetic": Known({"rows": Either(OneOf("noisy"), FROM_ONE), "never": [ByName([str])]}),
+    "synthetic": Known(
+        {
+            "rows": Either(OneOf("noisy"), FROM_ONE),
+            "never": [ByName([str])],
+            "favour": OneOf("counts", "associations"),
+        }
+    ),
 }
 SAMPLE_RELEASE = {
     **COST,
