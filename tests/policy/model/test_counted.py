@@ -36,13 +36,10 @@ PEOPLE = {"column": "who", "max_rows": 3}
         ({}, "declared"),
         ({"values": 31}, "declared"),
         ({"values": 32}, "merged"),  # more than a thousand cells in a table
-        (
-            {"values": 30, "epsilon": "0.1"},
-            "declared",
-        ),  # 900 cells, 6 tables: 93 records of noise in each, 67,000 in all
-        ({"values": 30, "epsilon": "0.06"}, "merged"),
-        ({"values": 25, "epsilon": "0.06"}, "declared"),
-        ({"values": 25, "epsilon": "0.06", "unit": PEOPLE}, "merged"),
+        ({"values": 30, "epsilon": "0.3"}, "declared"),  # 900 cells, 6 tables: 33 of noise in each, 23,600 in all
+        ({"values": 30, "epsilon": "0.2"}, "merged"),
+        ({"values": 20, "epsilon": "0.2"}, "declared"),
+        ({"values": 20, "epsilon": "0.2", "unit": PEOPLE}, "merged"),
         ({"views": {"workload": [["c0", "c1", "c2"], ["c3"]]}}, "declared"),
         ({"views": {"workload": [["c0", "c1"], ["c2"]]}}, "merged"),  # c3 is in no table
         ({"values": 13, "views": "triples"}, "merged"),  # 2,197 cells
@@ -109,16 +106,16 @@ def told(rows, values=6, **release):
 
 
 def test_whoever_knows_the_number_of_rows_is_told_which_cells_are_nearer():
-    """400 cells of a noise of 10 records add up to about 3,300: five for each of 660 rows."""
-    assert "below about 660 rows `cells: merged` comes nearer" in told(None, 20)
-    assert told(670, 20) is None
-    assert "add `views: {every: pairs, cells: merged}`" in told(640, 20)
+    """400 cells of a noise of 10 records add up to about 3,300: four for each of 830 rows."""
+    assert "below about 830 rows `cells: merged` comes nearer" in told(None, 20)
+    assert told(840, 20) is None
+    assert "add `views: {every: pairs, cells: merged}`" in told(800, 20)
     assert "add `cells: merged` to `views`" in told(
-        640, 20, views={"workload": [["c0", "c1"], ["c2", "c3"]]}, epsilon="0.5"
+        800, 20, views={"workload": [["c0", "c1"], ["c2", "c3"]]}, epsilon="0.5"
     )
-    assert "from about 21,000 rows on `cells: declared` comes nearer" in told(None, 30, epsilon="0.06")
-    assert told(20_000, 30, epsilon="0.06") is None
-    assert "add `views: {every: pairs, cells: declared, singles: 0.3}`" in told(23_000, 30, epsilon="0.06")
+    assert "from about 8,400 rows on `cells: declared` comes nearer" in told(None, 30, epsilon="0.2")
+    assert told(8_000, 30, epsilon="0.2") is None
+    assert "add `views: {every: pairs, cells: declared, singles: 0.3}`" in told(9_500, 30, epsilon="0.2")
 
 
 @pytest.mark.parametrize(

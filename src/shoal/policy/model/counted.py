@@ -17,13 +17,13 @@ from shoal.errors import PolicyError
 from shoal.guarantee.unit import Unit
 from shoal.policy.model.release import ReleaseModel, ViewsModel
 
-MOST_NOISE = 100_000
+MOST_NOISE = 30_000
 """Records to which the noise of all cells of one table of declared cells may add up on average."""
 MOST_CELLS_EACH = 1_000
 """Cells that a table may have on average: about as many as merged ones have at most."""
 SINGLES = ((10_000, Fraction(3, 10)), (3_500, Fraction(3, 20)))
 """From which noise on tables of single attributes are counted beside declared cells, and for which part of the precision."""
-MOST_NOISE_OF_ROWS = 5.0
+MOST_NOISE_OF_ROWS = 4.0
 """The noise per row up to which declared cells are nearer, where the number of rows is known."""
 
 
