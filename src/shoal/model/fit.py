@@ -195,7 +195,9 @@ def fit(
     settled, weighed = settle_tables(collection, margins, expect, zeros, followed)
     kept = {blocks: table for blocks, table in settled.items() if len(blocks) > 1 and max(blocks) < len(axes)}
     unknown: dict[Blocks, float] = {
-        blocks: unknown_spread(weighed[blocks][1], np.multiply.outer(table.sum(1), table.sum(0)) / table.sum())
+        blocks: unknown_spread(
+            weighed[blocks][1], np.multiply.outer(table.sum(1), table.sum(0)) / max(table.sum(), TINY)
+        )
         for blocks, table in kept.items()
         if len(blocks) == 2
     }

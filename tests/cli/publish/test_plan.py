@@ -42,7 +42,7 @@ def test_the_plan_of_noisy_counts(tmp_path):
     assert (found["method"], found["noise"]["kind"], found["synthetic"]) == (
         "synthetic",
         "fixed",
-        {"rows": None, "never": 0},
+        {"rows": None, "never": 0, "favour": "counts"},
     )
 
 
