@@ -75,7 +75,8 @@ def lost_spread(values: Floats, variance: Floats | float, expected: Floats, shru
     Each shrunken count is as near to the true one as can be, and together they vary less than true ones do (Louis 1984): an
     association is understated. How far true counts deviate is estimated from the noisy ones, whose squared deviations are
     larger by the variance of the noise. The estimate has an error itself; of what is missing a part is taken that is
-    smaller the less it stands out from this error (James and Stein 1961). `expected` must not come from the same counts.
+    smaller the less it stands out from this error (James and Stein 1961). `expected` should owe these counts little, such as
+    their own margins: what it follows of their noise makes the factor too small.
     """
     noise = np.broadcast_to(np.asarray(variance, dtype=np.float64), values.shape)
     weight = 1.0 / np.maximum(np.maximum(expected, LEAST_OF_NOISE * np.sqrt(noise)), 1e-9)
