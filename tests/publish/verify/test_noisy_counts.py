@@ -257,6 +257,12 @@ def test_every_small_edit_is_caught(noisy, tmp_path, kind):
     hold(folder, kind, list(edits(certificate(folder))))
 
 
+def test_the_readme_says_what_synthetic_rows_favour(noisy):
+    said = {kind: (noisy(kind) / "README.md").read_text() for kind in ("synthetic", "synthetic-associations")}
+    assert "favour associations" in said["synthetic-associations"].replace("\n", " ")
+    assert "favour" not in said["synthetic"]
+
+
 def test_a_synthetic_file_says_so_in_its_metadata(noisy, tmp_path):
     folder = Path(shutil.copytree(noisy("synthetic-parquet"), tmp_path / "out"))
     rows = pq.read_table(folder / "synthetic.parquet")

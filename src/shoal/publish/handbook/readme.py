@@ -110,6 +110,17 @@ def _names(texts: Sequence[str], most: int = 12) -> str:
 # --- what this is ----------------------------------------------------------------------------------------------------------
 
 
+def _favoured(handbook: Handbook) -> str:
+    """What synthetic rows come nearest to, where that is not the counts."""
+    asked = handbook.lock["release"].get("synthetic") or {}
+    if asked.get("favour") != "associations":
+        return ""
+    return (
+        " They favour associations: those between two columns are meant to be as large as in the original, chance included, and "
+        "counts of pairs are further from the original than they could be."
+    )
+
+
 def _about(handbook: Handbook) -> Iterator[str]:
     """What was published, in words that need no statistics."""
     rows, counts = handbook.of_kind("rows"), handbook.of_kind("counts")
@@ -125,7 +136,7 @@ def _about(handbook: Handbook) -> Iterator[str]:
     for table in synthetic:
         yield (
             f"{_name(table.file)}: {table.lines or 0:,} synthetic rows, drawn from a model of the noisy counts. They are rows of "
-            "nobody: no row of the original is among them, except by chance."
+            "nobody: no row of the original is among them, except by chance." + _favoured(handbook)
         )
     for table in records:
         yield _about_groups(handbook, table) if "buckets" in handbook.certificate else _about_records(handbook, table)
